@@ -147,10 +147,10 @@ def other_budgets(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
     """A tenth and ten times of ε: all triples, and what the planner chooses by itself where that is something else."""
     for epsilon in (Fraction(1, 10), Fraction(10)):
         spent = rho_for(epsilon, DELTA)
+        chosen = vault.cubes.plan(rho=spent, planner="model")  # before all triples are published: it would be they
         (pairs, triples, least), cpu = distances_of(
             vault, base, vault.cubes.plan(rho=spent, planner="model", cuboids=3)
         )
-        chosen = vault.cubes.plan(rho=spent, planner="model")
         if chosen.candidates:
             yield from adaptive_figures(vault, base, epsilon, chosen, triples)
         note = (
