@@ -163,7 +163,7 @@ class Cube:
 
         if self.model is None:
             return ModelledCube(self, model_of(self))
-        return ModelledCube(self, self.model, self.folder and partial(ranges_in, self.folder))
+        return ModelledCube(self, self.model, None if self.folder is None else partial(ranges_in, self.folder))
 
     def with_model(self, progress: Progress = silent) -> "Cube":
         """The same cube with its model, which is saved with it."""
