@@ -1,4 +1,4 @@
-"""Wide tables: `python -m experiments.wide`; a few minutes, 4 GB of memory and 2 GB of disk for 100 attributes."""
+"""Wide tables: `python -m experiments.wide`; a few minutes, 5 GB of memory and 2 GB of disk for 100 attributes."""
 
 import sys
 import time
