@@ -280,7 +280,6 @@ def test_what_is_not_done_over_several_tables_is_refused(vault):
         lambda: vault.cubes,
         lambda: vault.running,
         lambda: vault.append(FILES),
-        lambda: vault.erase(pd.DataFrame({"patient": [1]})),
         lambda: vault.rows,
         lambda: vault.buckets,
         lambda: vault.facts.add("SELECT COUNT(*) FROM patients", 120),
@@ -391,7 +390,6 @@ def test_it_is_opened_from_a_checkpoint_as_it_was(vault, monkeypatch):
     ("command", "instead"),
     [
         ("append vault encounters.parquet", "`discreet refresh` takes all of them anew"),
-        ("erase vault --ids gone.csv", "take them out of the sources, and `discreet refresh`"),
         ("running plan vault --each month", "make a vault over one of them"),
     ],
 )

@@ -408,8 +408,9 @@ def _take(
     return id
 
 
-def _without(_taking: Taking, _gone: object, snapshot: "SeenTable") -> SnapshotId:
+def _without(_taking: Taking, _gone: object, snapshots: "Sequence[SeenTable]") -> SnapshotId:
     """All columns are read before anything is written."""
+    [snapshot] = snapshots
     snapshot.require(())
     return _take(_taking, None, snapshot.id.number + 1)
 

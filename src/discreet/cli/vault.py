@@ -457,7 +457,7 @@ def append(
 def erase(
     vault: VaultPath,
     ids: Annotated[
-        str, typer.Option(metavar="FILE", help="a file with a column of ids, called as the table's; CSV, Parquet, …")
+        str, typer.Option(metavar="FILE", help="a file with a column of ids, called as a table's; CSV, Parquet, …")
     ],
     as_json: Json = False,
 ) -> None:

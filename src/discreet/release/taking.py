@@ -73,21 +73,22 @@ class Taking:
 
         if isinstance(source, Mapping):
             assert self.tables is not None, "each table has its source"
-            return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted)
+            return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted, self.erased)
         periods = None if self.closed is None else Periods(self.domain, self.closed, onto, elsewhere)
         whose = self.unit, self.roster, self.key
         return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods)
 
-    def without(self, gone: "Keys", snapshot: "Snapshot") -> SnapshotId:
-        """Write the snapshot after this one, whole or not at all: the same without the people with these keys, who are
-        marked as erased. Raises OSError where it cannot be written."""
-        from discreet.table.erase import write_without
+    def without(self, gone: "Keys", snapshots: "Sequence[Snapshot]") -> SnapshotId:
+        """Write the snapshot after this one, each table of it, whole or not at all: the same without the people with
+        these keys, who are marked as erased. Raises OSError where it cannot be written."""
+        from discreet.table.erase import write_tables_without, write_without
 
         def write(folder: Path) -> str:
-            private_folder(folder)
-            return write_without(snapshot, gone, folder)
+            if self.tables is not None:
+                return write_tables_without(snapshots, gone, folder)
+            return write_without(snapshots[0], gone, folder)
 
-        return self._written(write, snapshot.id.number + 1)
+        return self._written(write, snapshots[0].id.number + 1)
 
     def _written(self, write: Callable[[Path], str], number: int, before: "Sequence[Snapshot]" = ()) -> SnapshotId:
         """What is written beside gets its name when it is whole; nothing does where it has the rows of `before`."""
@@ -101,7 +102,8 @@ class Taking:
             if before and have_rows_of(before, manifest):
                 return before[0].id
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
-            sync_folder(folder)
+            for part in (*filter(Path.is_dir, folder.iterdir()), folder):
+                sync_folder(part)
             _rename(folder, snapshot_folder(self.home, id))
         sync_folder(snapshots)
         sync_folder(self.home)

@@ -119,7 +119,9 @@ class Taker:
     periods: Periods | None = None
     rows: int = 0
     kept: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    """Which of the rows that are somebody's are within the bound."""
+    """Which of the rows that are somebody's are written."""
+    gone: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    """Which of them are of people who were erased."""
     _people: list[Keys] = field(default_factory=list)
     _places: list[NDArray[np.int64]] = field(default_factory=list)
 
@@ -228,8 +230,8 @@ class Taker:
         whole = {name: np.fromfile(self.folder / f"{name}.all", kind) for name, kind in types.items()}
         people = np.concatenate([np.empty(0, np.uint64), *self._people])
         kept = self._kept(people, whole, unit)
-        gone = np.isin(people, [] if self.erased is None else self.erased)
-        kept &= ~gone
+        self.gone = np.isin(people, [] if self.erased is None else self.erased)
+        kept &= ~self.gone
         self.kept = kept
         before, onto = np.empty(0, np.uint64), self._onto
         arrays = {name: column[kept] for name, column in whole.items()}
@@ -246,7 +248,7 @@ class Taker:
             types[PLACE] = np.dtype(np.int64)
         self.rows = numbers.size
         if self.counter is not None:
-            self.counter.erased = int(np.count_nonzero(gone))
+            self.counter.erased = int(np.count_nonzero(self.gone))
             self.counter.beyond_bound = people.size - self.counter.erased - int(np.count_nonzero(kept))
         with ColumnFiles(self.folder, types, self.key) as written:
             written.add(arrays)

@@ -39,9 +39,11 @@ def take_tables(
     folder: Path,
     progress: Progress = silent,
     fitted: Fitted | None = None,
+    erased: Keys | None = None,
 ) -> str:
     """Write the population of several sources into a new folder, synced; the text of its manifest. `fitted` is told of
-    each. Raises as `take_snapshot`, and TableError where the key of a parent is not unique, for the custodian."""
+    each. Whose key is `erased` is left out of all. Raises as `take_snapshot`, and TableError where the key of a parent
+    is not unique, for the custodian."""
     private_folder(folder)
     manifests, parents = {}, dict[str, _Parent]()
     for table in tables:
@@ -57,6 +59,7 @@ def take_tables(
             folder / table.name,
             progress,
             counter,
+            erased,
             table=table,
             parent=None if table.parent is None else parents[table.parent],
             links=links,
@@ -71,7 +74,8 @@ def take_tables(
 
 @dataclass(frozen=True)
 class _Parent:
-    """The kept rows of a table, to be found by the rows below it."""
+    """The kept rows of a table, to be found by the rows below it; behind them those of people who were erased, by which
+    the rows below are known to be theirs."""
 
     columns: Mapping[str, NDArray[Any]]
     people: Keys
@@ -160,6 +164,7 @@ class _TableTaker(Taker):
     def as_parent(self) -> _Parent:
         """The rows that were kept. Raises TableError where those below could mean several."""
         people = np.concatenate([np.empty(0, np.uint64), *self._people])
+        rows = np.concatenate([np.flatnonzero(self.kept), np.flatnonzero(self.gone)])
         keys = {}
         for link in self.links:
             mine, gone = people, np.zeros(people.size, np.bool_)
@@ -168,11 +173,13 @@ class _TableTaker(Taker):
                 gone = np.concatenate([np.empty(0, np.bool_), *self._keyless.get(link, [])])
             self._require_unique(mine[~gone], link or str(self.table.id))
             # A row without a key is nobody's parent: nothing hashes to a number that is drawn.
-            keys[link] = np.where(gone, Bits().words(gone.size), mine)[self.kept]
+            keys[link] = np.where(gone, Bits().words(gone.size), mine)[rows]
+        nothing = np.zeros(np.count_nonzero(self.gone), np.uint8)
         columns = {
-            name: np.fromfile(self.folder / name, kind) for name, kind in column_types(self.table.domain).items()
+            name: np.append(column := np.fromfile(self.folder / name, kind), nothing.astype(column.dtype))
+            for name, kind in column_types(self.table.domain).items()
         }
-        return _Parent(columns, people[self.kept], keys)
+        return _Parent(columns, people[rows], keys)
 
     def _require_unique(self, keys: Keys, column: str) -> None:
         _, counts = np.unique(keys, return_counts=True)

@@ -1,5 +1,6 @@
 """Tables that grow: which periods are closed, and how the rows of the next ones come in. Spends nothing."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -44,14 +45,15 @@ def append_rows(
 
     source = vault._own.locate() if table is None else table
 
-    def taken_behind(before: "Snapshot") -> tuple[SnapshotId, str]:
+    def taken_behind(snapshots: "Sequence[Snapshot]") -> tuple[SnapshotId, str]:
         """What is found here is compared again when it is journalled: two appends at once do not both come in."""
+        [before] = snapshots
         closing = closed_by(vault.ledger.horizon, before.domain, through)
         taking, number = taking_of(vault, progress, fitted, kept_out(vault), closing), before.id.number + 1
         return taking.take(open_source(source), number, onto=before, elsewhere=table is not None), closing
 
     try:
-        taken, closing = of_the_current(vault._own, taken_behind)
+        taken, closing = of_the_current(vault, taken_behind)
     except OSError:
         raise unwritten(vault.path) from None
     return go_over(vault, taken, partial(vault.ledger.note_append, closed=closing))

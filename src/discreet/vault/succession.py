@@ -71,6 +71,7 @@ def refresh_all(
     unless_same: bool,
     progress: Progress,
     fitted: Fitted | None,
+    erased: "Keys | None",
 ) -> Receipt:
     """The same of all tables at once: those whose source is not given are read where they were."""
     from discreet.vault.several import open_sources, require_names
@@ -80,7 +81,7 @@ def refresh_all(
         raise UnsupportedQuery("several tables are read into a snapshot: leave out live")
     given = require_names({} if table is None else table, tables, every=False)
     sources = {name: given.get(name, over._own.locate()) for name, over in vault._all.items()}
-    taking = Taking(vault.domain, None, None, vault._own.key(), vault.path, progress, fitted, tables=tables)
+    taking = taking_of(vault, progress, fitted, erased)
     try:
         before = _whole_snapshot(vault) if unless_same else ()
         taken = taking.take(open_sources(sources), 1 if now is None else now.number + 1, False, before)
@@ -99,11 +100,15 @@ def taking_of(
     erased: "Keys | None" = None,
     closed: str | None = None,
 ) -> Taking:
-    """How a vault over one table takes a snapshot."""
+    """How a vault takes a snapshot."""
     from discreet.table.unit import Unit
 
+    key = vault._own.key()
+    if vault._all:
+        tables = tables_in(vault.ledger.header)
+        return Taking(tables.person, None, None, key, vault.path, progress, fitted, erased, closed, tables)
     unit, roster = vault.ledger.header.get("unit"), vault._own.roster
-    whose = unit and Unit.from_json(unit), roster and roster(), vault._own.key()
+    whose = unit and Unit.from_json(unit), roster and roster(), key
     return Taking(vault.ledger.horizon, *whose, vault.path, progress, fitted, erased, closed)
 
 
@@ -124,10 +129,15 @@ def unwritten(home: Path, what: str = "the snapshot", because: str = "") -> Vaul
     return VaultError(f"{what} cannot be written to {home}; the one before stays{because}: is there space for it?")
 
 
+def current_snapshots(vault: "Vault") -> "Sequence[Snapshot]":
+    """What the vault is over, each table of it, each as it is when it is opened."""
+    return [over._own.snapshot() for over in vault._all.values() or [vault]]
+
+
 def _whole_snapshot(vault: "Vault") -> "Sequence[Snapshot]":
-    """What the vault is over, each table of it, if it is a snapshot that can be opened."""
+    """The same, if it can be opened."""
     with suppress(DiscreetError):
-        return [over._own.snapshot() for over in vault._all.values() or [vault]]
+        return current_snapshots(vault)
     return ()
 
 

@@ -600,10 +600,9 @@ class Vault(NotebookView):
 
         if currency is not None:
             require_currency(self.ledger.budget, currency)
-        if self._all:
-            return refresh_all(self, table, live, unless_same, progress, fitted)
         erased = None if readmit else kept_out(self)
-        return refresh(self, table, live, unless_same, progress, fitted, erased)
+        take = refresh_all if self._all else refresh
+        return take(self, table, live, unless_same, progress, fitted, erased)
 
     def append(
         self,
@@ -641,8 +640,6 @@ class Vault(NotebookView):
         """
         from discreet.vault.erasure import erase_people
 
-        instead = "take them out of the sources, and `discreet refresh`, which levels what is spent"
-        self._require_alone("people are erased", instead)
         return erase_people(self, ids)
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
