@@ -194,7 +194,8 @@ def _question(sql: str) -> "Callable[[Running, int], None]":
     def ask(process: Running, since: int) -> None:
         answer = process.vault.ask(sql, scale=1 / HALF)
         draws = {draw for row in answer.rows if row.value is not None for draw in _draws_in(row, process.journal.draws)}
-        process.leave(since, answer.cost == 0, [(process.journal.draws[draw], draw) for draw in sorted(draws)])
+        about = since if answer.as_of is None else answer.as_of  # what it says that it is about
+        process.leave(about, answer.cost == 0, [(process.journal.draws[draw], draw) for draw in sorted(draws)])
 
     return ask
 

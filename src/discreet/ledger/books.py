@@ -20,7 +20,7 @@ from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import Entry
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.reserve import Reserve
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import Era, SnapshotId
 from discreet.ledger.spend import Cost, Refusal
 from discreet.ledger.standing import FactNote, Standing
 
@@ -135,6 +135,15 @@ class Books:
         first table."""
         with self._followed.current() as state:
             return state.refreshed
+
+    @property
+    def eras(self) -> tuple[Era, ...]:
+        """The snapshots since the last refresh that people were taken out of, in order. An erasure that nobody here has
+        seen yet may be passed over: where there was none before, this looks at nothing."""
+        if not self._followed.state.eras:
+            return ()
+        with self._followed.current() as state:
+            return state.eras
 
     @property
     def reach(self) -> tuple[SnapshotId | None, int, int]:

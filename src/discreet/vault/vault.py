@@ -19,6 +19,7 @@ from discreet.account import (
     plan_text,
     plot_budget,
 )
+from discreet.answer.as_of import foreseen_of, repeating, said_of
 from discreet.answer.ask import ask, explain
 from discreet.answer.desk import Desk
 from discreet.answer.policy import Policy, Wish, exponential_like
@@ -423,11 +424,12 @@ class Vault(NotebookView):
         memory = over._memory  # of one domain, also where rows are appended meanwhile
         asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
         purchase = Purchase(over._gate.over(memory.domain), over.policy.limits)
+        desk = repeating(asked, wish, desk, memory.earlier())
         if isinstance(asked, Question):
-            return ask(asked, wish, desk, purchase)
+            return said_of(ask(asked, wish, desk, purchase), desk)
         from discreet.answer.statement import ask_statement  # most questions have no public half
 
-        return ask_statement(asked, wish, desk, purchase)
+        return said_of(ask_statement(asked, wish, desk, purchase), desk)
 
     @staticmethod
     def _require_model(estimate: str, **sharper: object) -> None:
@@ -469,12 +471,14 @@ class Vault(NotebookView):
             plain = Wish.of(over.policy, None, None, confidence)
             return explain_modelled(over._memory.question(sql), plain, public_measurements(over), over._desk)
         wish = Wish.of(over.policy, scale, within, confidence)
-        asked, desk = over._memory.question(sql), over._desk.relaxing(relax, weights, compound_size)
+        memory = over._memory
+        asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
+        desk = repeating(asked, wish, desk, memory.earlier())
         if isinstance(asked, Question):
-            return explain(asked, wish, desk)
+            return foreseen_of(explain(asked, wish, desk), desk)
         from discreet.answer.foreseen_statement import explain_statement
 
-        return explain_statement(asked, wish, desk)
+        return foreseen_of(explain_statement(asked, wish, desk), desk)
 
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer
