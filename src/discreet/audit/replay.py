@@ -436,9 +436,9 @@ class Replay:
                     return
                 self._rounds.setdefault(content["run"], Rounds()).noted.add(str(content.get("plan")))
             case kind if kind not in NOTES:
-                self._chain.warning(
+                self._chain.failed(
                     f"entry {entry.seq} is of a kind that this version does not know ({kind!r})",
-                    "audit it with the version that wrote it",
+                    "audit it with the version that wrote it: what was spent cannot be told without it",
                     entry.seq,
                 )
 

@@ -29,7 +29,7 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, Record, read_record
 from discreet.ledger.followed import FollowedJournal
 from discreet.ledger.growth import CLOSED
-from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained
+from discreet.ledger.journal import NOTES, ORIGIN, VERSION, Entry, Journal, canonical, chained
 from discreet.ledger.places import journal_at, new_journal
 from discreet.ledger.receipt import (
     Receipt,
@@ -39,7 +39,7 @@ from discreet.ledger.receipt import (
     last_receipt,
     lost_receipts,
 )
-from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.ledger.standing import FactNote
 from discreet.ledger.together import JointTurn, Together
@@ -193,9 +193,8 @@ class Ledger(Books):
     def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
         """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
         or it raises Refreshed."""
-        own = ("init", "charge", "record", "close", "fact", "append", *SUCCESSIONS, reserve.KIND, checkpoint.KIND)
-        if kind in own:
-            raise ValueError(f"{kind} has a method of its own")
+        if kind not in NOTES:
+            raise ValueError(f"{kind} has a method of its own, or no version knows it")
         text = _body(body)
         with self._followed.turn() as state:
             if snapshot is not None:

@@ -14,7 +14,7 @@ from discreet.ledger.asker import Asker, Askers
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, read_charge, snapshot_in
 from discreet.ledger.growth import Growth
-from discreet.ledger.journal import ORIGIN, Entry, verified
+from discreet.ledger.journal import NOTES, ORIGIN, Entry, verified
 from discreet.ledger.messages import overdrawn, refused
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.reserve import KIND as RESERVE
@@ -170,9 +170,11 @@ class LedgerState:
                 case checkpoint.KIND:
                     stated = entry
                     break
-                case note:
+                case note if note in NOTES:
                     self.notes[note] = entry.parsed()["content"]
                     standing = standing.after(note, entry.seq, self.notes[note])
+                case _:
+                    raise entry.unknown()
             if entry.kind != "charge" and not (entry.kind in ("record", "close") and entry.charge is not None):
                 self.noted[entry.kind] = entry.receipt
             size += len(entry.body)
