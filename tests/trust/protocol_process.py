@@ -92,7 +92,7 @@ class Running(greenlet.greenlet):
             return None
         followed, opened = self.vault.ledger._followed, self.vault._own._opened
         state = followed.state
-        known = self.vault._memories.of(state.growth.domain).known
+        known = self.vault._memories.of(state.growth.so_far(state.domain)).known
         return (
             self.journal.file,
             frozenset(self.journal.charges.items()),
@@ -396,13 +396,13 @@ def _take(
     _source: object,
     number: int,
     *_live_and_before: object,
-    onto: "SeenTable | None" = None,
+    onto: "Sequence[SeenTable]" = (),
     **_: object,
 ) -> SnapshotId:
     """Every taking has a digest of its own, as it has a nonce. Rows are appended to those that are read before."""
     process: Running = greenlet.getcurrent()
-    if onto is not None:
-        onto.require(())
+    for one in onto:
+        one.require(())
     process.takings += 1
     id = SnapshotId(number, f"{process.unique(process.takings):016}")
     stop(Request("add", id))

@@ -404,7 +404,11 @@ def refresh(
 def append(
     vault: VaultPath,
     source: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help="where the rows are; where the vault's own are if not said")
+        list[str] | None,
+        typer.Argument(
+            metavar="TABLE",
+            help="where the rows are; where the vault's own are if not said; of several tables NAME=SOURCE of each",
+        ),
     ] = None,
     through: Annotated[
         str | None,
@@ -424,7 +428,8 @@ def append(
 
     def take(fitted: Fitted | None) -> "Receipt":
         with waiting(READING, as_json) as told:
-            return opened.append(source, through=through, progress=told, fitted=fitted)
+            rows = refreshed_from(source or [], opened.tables)
+            return opened.append(rows, through=through, progress=told, fitted=fitted)
 
     receipt = take(None) if quiet else _done_if_it_fits(take, accept_loss, APPENDING, as_json)
     taken, closed = opened.ledger.snapshot, opened.ledger.closed_period
@@ -433,7 +438,7 @@ def append(
         print_json({"receipt": str(receipt), "snapshot": number, "closed": closed})
         return
     out.print(
-        f"The table goes up to {closed} now, as snapshot {number}; what was released stays true, and what was spent is "
+        f"{'The tables go' if len(opened.tables) > 1 else 'The table goes'} up to {closed} now, as snapshot {number}; what was released stays true, and what was spent is "
         f"as it was. Receipt {receipt}",
         soft_wrap=True,
     )

@@ -2,7 +2,7 @@
 then on."""
 
 import errno
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,13 +50,13 @@ class Taking:
         number: int,
         live: bool = False,
         before: "Sequence[Snapshot]" = (),
-        onto: "Snapshot | None" = None,
-        elsewhere: bool = False,
+        onto: "Sequence[Snapshot]" = (),
+        elsewhere: Collection[str] = (),
     ) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
         `before` is given, each table of it, and has the very same rows, nothing is written, and it is that one. What is
-        appended is written behind the rows that are there, of the snapshot `onto`; it may come from `elsewhere` than
-        they did.
+        appended is written behind the rows that are there, of the snapshot `onto`, each table of it; those of some
+        tables come from `elsewhere` than they did.
 
         Raises OSError where it cannot be written.
         """
@@ -65,7 +65,11 @@ class Taking:
         return self._written(lambda folder: self._take(source, folder, onto, elsewhere), number, before)
 
     def _take(
-        self, source: "Source | Mapping[str, Source]", folder: Path, onto: "Snapshot | None", elsewhere: bool
+        self,
+        source: "Source | Mapping[str, Source]",
+        folder: Path,
+        onto: "Sequence[Snapshot]",
+        elsewhere: Collection[str],
     ) -> str:
         from discreet.table.periods import Periods
         from discreet.table.take import take_snapshot
@@ -73,10 +77,18 @@ class Taking:
 
         if isinstance(source, Mapping):
             assert self.tables is not None, "each table has its source"
-            return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted, self.erased)
-        periods = None if self.closed is None else Periods(self.domain, self.closed, onto, elsewhere)
+            growing = [table for table in self.tables if self.closed is not None and table.domain.growing is not None]
+            of = {one.folder.name: one for one in onto}
+            periods = {
+                table.name: Periods(table.domain, str(self.closed), of.get(table.name), table.name in elsewhere)
+                for table in growing
+            }
+            how = self.key, folder, self.progress, self.fitted, self.erased, periods, of
+            return take_tables(source, self.tables, *how)
+        before = onto[0] if onto else None
+        periods_of = None if self.closed is None else Periods(self.domain, self.closed, before, bool(elsewhere))
         whose = self.unit, self.roster, self.key
-        return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods)
+        return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods_of)
 
     def without(self, gone: "Keys", snapshots: "Sequence[Snapshot]") -> SnapshotId:
         """Write the snapshot after this one, each table of it, whole or not at all: the same without the people with

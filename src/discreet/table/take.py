@@ -165,7 +165,7 @@ class Taker:
                 if self.counter is not None:
                     self.counter.add_rows(kept)
                 if self.periods is not None:
-                    kept &= self._in_periods(coded[self.periods.attribute.name].codes, kept, self.periods)
+                    kept &= self._in_periods(coded, kept, self.periods)
                 if self.unit is not None:
                     fitting = int(np.count_nonzero(kept))
                     kept &= self._identified(batch, kept, self.unit)
@@ -177,8 +177,9 @@ class Taker:
                 yield self._arrays(coded, kept)
         self.progress(READING, 1.0)
 
-    def _in_periods(self, codes: NDArray[Any], kept: NDArray[np.bool_], periods: Periods) -> NDArray[np.bool_]:
+    def _in_periods(self, coded: dict[str, Coded], kept: NDArray[np.bool_], periods: Periods) -> NDArray[np.bool_]:
         """Which rows are of the periods that are taken."""
+        codes = coded[periods.attribute.name].codes
         late, to_come = periods.late(codes), periods.to_come(codes)
         if self.counter is not None:
             self.counter.late += int(np.count_nonzero(late & kept))
@@ -234,7 +235,8 @@ class Taker:
         kept &= ~self.gone
         self.kept = kept
         before, onto = np.empty(0, np.uint64), self._onto
-        arrays = {name: column[kept] for name, column in whole.items()}
+        arrays = {name: column[kept] for name, column in whole.items()} | self._beside(kept)
+        types = types | {name: array.dtype for name, array in arrays.items() if name not in types}
         if onto is not None:
             before = onto.column(PEOPLE)[onto.column(PERSON)]
             arrays = {name: np.concatenate([onto.column(name), column]) for name, column in arrays.items()}
@@ -256,6 +258,10 @@ class Taker:
         for name in whole:
             (self.folder / f"{name}.all").unlink()
         return about
+
+    def _beside(self, kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        """Further columns of the rows that are kept."""
+        return {}
 
     def _kept(self, people: Keys, whole: dict[str, NDArray[Any]], unit: Unit) -> NDArray[np.bool_]:
         """Which new rows are in the population. Those that a person has already are never displaced: so many fewer new

@@ -1,6 +1,6 @@
 """How a vault goes over to another snapshot: at a refresh, an append and an erasure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -80,8 +80,9 @@ def refresh_all(
     if live:
         raise UnsupportedQuery("several tables are read into a snapshot: leave out live")
     given = require_names({} if table is None else table, tables, every=False)
+    closed = _require_all_named(vault, given)
     sources = {name: given.get(name, over._own.locate()) for name, over in vault._all.items()}
-    taking = taking_of(vault, progress, fitted, erased)
+    taking = taking_of(vault, progress, fitted, erased, closed)
     try:
         before = _whole_snapshot(vault) if unless_same else ()
         taken = taking.take(open_sources(sources), 1 if now is None else now.number + 1, False, before)
@@ -91,6 +92,20 @@ def refresh_all(
     for name, source in given.items():
         _relocate(vault._all[name], source, name)
     return receipt
+
+
+def _require_all_named(vault: "Vault", given: Mapping[str, object]) -> str | None:
+    """The last period that is closed, where tables grow: each is read up to there, and those that rows were appended to
+    are not where they were."""
+    closed = vault.ledger.closed_period
+    growing = [name for name, over in vault._all.items() if over.ledger.horizon.growing is not None]
+    missing = [name for name in growing if name not in given]
+    if missing and vault.ledger.last_of("append") > vault.ledger.last_of("refresh"):
+        raise VaultError(
+            f"rows were appended to {', '.join(growing)} since they were read: say where all rows of {missing[0]} are "
+            f"(--table {missing[0]}=…), as a new snapshot has what is read now, up to {closed}, and nothing else"
+        )
+    return closed
 
 
 def taking_of(

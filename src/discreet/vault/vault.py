@@ -613,8 +613,8 @@ class Vault(NotebookView):
         progress: Progress = silent,
         fitted: Fitted | None = None,
     ) -> Receipt:
-        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own is.
-        With `through` those of all periods up to that one, 2026-12 say. They are closed then.
+        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own is; of
+        several tables that grow, from a mapping of their names to sources, and from where the others are. With `through` those of all periods up to that one, 2026-12 say. They are closed then.
 
         Rows of other periods are left out; the domain may refuse those of closed ones. Rows that are there stay as they
         were, so that what was released stays true, answers on and costs nothing again; and nothing that was spent
@@ -624,9 +624,9 @@ class Vault(NotebookView):
         from discreet.vault.append import append_rows
         from discreet.vault.at_append import publish_standing
 
-        self._require_alone("rows are appended", "`discreet refresh` takes all of them anew, and levels what is spent")
         receipt = append_rows(self, table, through, progress, fitted)
-        publish_standing(self)
+        for over in self._all.values() or [self]:
+            publish_standing(over)
         return receipt
 
     def erase(self, ids: object) -> "Erasure":
