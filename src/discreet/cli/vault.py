@@ -437,9 +437,10 @@ def append(
     if as_json:
         print_json({"receipt": str(receipt), "snapshot": number, "closed": closed})
         return
+    go = "The tables go" if len(opened.tables) > 1 else "The table goes"
     out.print(
-        f"{'The tables go' if len(opened.tables) > 1 else 'The table goes'} up to {closed} now, as snapshot {number}; what was released stays true, and what was spent is "
-        f"as it was. Receipt {receipt}",
+        f"{go} up to {closed} now, as snapshot {number}; what was released stays true, and what was spent is as it "
+        f"was. Receipt {receipt}",
         soft_wrap=True,
     )
     if opened.ledger.reserves:

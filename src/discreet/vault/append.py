@@ -59,9 +59,7 @@ def append_rows(
     return go_over(vault, taken, partial(vault.ledger.note_append, closed=closing))
 
 
-def _sources(
-    vault: "Vault", table: object
-) -> "tuple[Callable[[], Source | Mapping[str, Source]], Collection[str]]":
+def _sources(vault: "Vault", table: object) -> "tuple[Callable[[], Source | Mapping[str, Source]], Collection[str]]":
     """Opens where rows are appended from, of each table that grows; and which of those are not where the vault's own
     are. Those that are not given are read from there."""
     from discreet.table.open import open_source

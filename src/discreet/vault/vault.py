@@ -613,8 +613,9 @@ class Vault(NotebookView):
         progress: Progress = silent,
         fitted: Fitted | None = None,
     ) -> Receipt:
-        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own is; of
-        several tables that grow, from a mapping of their names to sources, and from where the others are. With `through` those of all periods up to that one, 2026-12 say. They are closed then.
+        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own
+        is; of several tables that grow, from a mapping of their names to sources, and from where the others are. With
+        `through` those of all periods up to that one, 2026-12 say. They are closed then.
 
         Rows of other periods are left out; the domain may refuse those of closed ones. Rows that are there stay as they
         were, so that what was released stays true, answers on and costs nothing again; and nothing that was spent
