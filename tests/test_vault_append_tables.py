@@ -337,6 +337,22 @@ def test_the_command_line(place):
     assert run("audit", "vault", "vault")[0] == 0
 
 
+def test_a_refresh_with_files_that_lack_an_appended_month_stops(place):
+    """What was appended would be gone, and nothing but a share of lost rows was looked at."""
+    made().append(FEBRUARY)
+    line = [f"--table={name}={name}.parquet" for name in (*GROWING, "eyes")]
+    code, said = run("refresh", "vault", *line)
+    assert code == 1
+    assert "no row of people is of 2026-02, though closed: the vault stays over the snapshot that it has" in said
+    assert Vault.open("vault").ledger.snapshot.number == 2
+    both = {name: pd.concat([JANUARY[name], FEBRUARY[name]]) for name in GROWING}
+    both["people"] = both["people"].drop_duplicates("who")
+    for name, frame in both.items():
+        frame.to_parquet(place / f"{name}.parquet")
+    assert run("refresh", "vault", *line, "--accept-loss=1")[0] == 0
+    assert run("refresh", "vault", *line, "--quiet")[0] == 0
+
+
 def test_it_is_opened_from_a_checkpoint_as_it_was(monkeypatch):
     monkeypatch.setattr(checkpoint, "EVERY", 3)
     vault = made()

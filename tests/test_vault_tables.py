@@ -277,7 +277,6 @@ def test_a_mapping_of_tables_needs_a_domain_of_several(place):
 
 def test_what_is_not_done_over_several_tables_is_refused(vault):
     for refused in (
-        lambda: vault.append(FILES),
         lambda: vault.buckets,
         lambda: vault.facts.add("SELECT COUNT(*) FROM patients", 120),
         lambda: vault.table("encounters").facts.preview("SELECT COUNT(*) FROM encounters", 1),
@@ -386,7 +385,7 @@ def test_it_is_opened_from_a_checkpoint_as_it_was(vault, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "instead"),
     [
-        ("append vault encounters.parquet", "`discreet refresh` takes all of them anew"),
+        ("append vault encounters=encounters.parquet", "encounters does not grow"),
         ("buckets publish vault --sensitive sex --limits 0.5 --out x", "make a vault over one of them"),
     ],
 )
