@@ -256,7 +256,7 @@ def test_an_entry_is_told_in_the_words_of_its_table(vault):
         ({"live": True}, UnsupportedQuery, "takes no live"),
         ({"queries": 10, "delta": 1}, UnsupportedQuery, "takes no queries"),
         ({"discover": 0.1}, InvalidBudget, "declares all its values"),
-        ({"through": "2026-12"}, UnsupportedQuery, "takes no through"),
+        ({"through": "2026-12"}, DomainError, "through is about a table that grows"),
         ({"epsilon": None}, InvalidBudget, "one currency"),
     ],
 )
