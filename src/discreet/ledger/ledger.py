@@ -204,6 +204,18 @@ class Ledger(Books):
             self._followed.give(receipt)
         return receipt
 
+    def note_after(self, last: int, kind: str, body: Any) -> bool:
+        """A note that goes on from the last one of its kind, entry `last` (0 where there is none). False, and nothing is
+        written, where another came in between: what the note says would leave that out."""
+        text = _body(body)
+        with self._followed.turn() as state:
+            if (state.noted[kind].seq if kind in state.noted else 0) != last:
+                return False
+            keep_working()
+            receipt = self._followed.append(kind, None, text).receipt
+        self._followed.give(receipt)
+        return True
+
     def note_refresh(self, snapshot: SnapshotId, live: bool = False) -> Receipt:
         """The vault is over a snapshot of another table from now on, in which somebody may be at another point."""
         return self._go_over("refresh", snapshot, {"live": True} if live else {})
