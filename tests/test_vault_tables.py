@@ -278,8 +278,6 @@ def test_a_mapping_of_tables_needs_a_domain_of_several(place):
 def test_what_is_not_done_over_several_tables_is_refused(vault):
     for refused in (
         lambda: vault.buckets,
-        lambda: vault.facts.add("SELECT COUNT(*) FROM patients", 120),
-        lambda: vault.table("encounters").facts.preview("SELECT COUNT(*) FROM encounters", 1),
         lambda: vault.sulq.ask("everyone", "sex = 'F'"),
     ):
         with pytest.raises((UnsupportedQuery, VaultError)):

@@ -205,8 +205,8 @@ class Ledger(Books):
         return receipt
 
     def note_after(self, last: int, kind: str, body: Any) -> bool:
-        """A note that goes on from the last one of its kind, entry `last` (0 where there is none). False, and nothing is
-        written, where another came in between: what the note says would leave that out."""
+        """A note that goes on from the last one of its kind, entry `last` (0 where there is none). False, and nothing
+        is written, where another came in between: what the note says would leave that out."""
         text = _body(body)
         with self._followed.turn() as state:
             if (state.noted[kind].seq if kind in state.noted else 0) != last:

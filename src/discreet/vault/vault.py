@@ -318,8 +318,14 @@ class Vault(NotebookView):
 
     @property
     def facts(self) -> "VaultFacts":
-        """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`."""
-        return _facts(self.gate)
+        """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`. A statement
+        finds its own of several tables; cuboids, and what is listed, are of the one that the vault is over."""
+        own = _facts(self.gate)
+        return replace(own, route=self._facts_asked) if self._all else own
+
+    def _facts_asked(self, sql: str) -> "tuple[VaultFacts, str]":
+        over, text = self._asked_of(sql)
+        return over.facts, text
 
     @property
     def buckets(self) -> "VaultBuckets":
