@@ -47,8 +47,8 @@ if TYPE_CHECKING:
 
 RUN_ENDED = (
     "the run ended here: the vault went over to another snapshot while it was under way, and its steps are of one. "
-    "What they bought is released, and answers questions about the snapshot that it is of; nothing was spent on this step. "
-    "Plan the cube anew, and publish that"
+    "What they bought is released, and answers questions about the snapshot that it is of; nothing was spent on this "
+    "step. Plan the cube anew, and publish that"
 )
 
 
