@@ -147,6 +147,18 @@ def _measure(town: str, share: Fraction) -> "Callable[[Running, int], None]":
     return measure
 
 
+def _set_aside(process: Running, _since: int) -> None:
+    """Half of what Arden has, for a count of it later."""
+    process.vault.gate.set_aside([_plan(process.vault, HALF, "Arden")], {"for": "later"})
+
+
+def _draw(process: Running, since: int) -> None:
+    """What was set aside, where anything was: paid for already."""
+    vault = process.vault
+    for number in vault.ledger.reserves[:1]:
+        process.leave(since, False, [_answer(vault.gate.measure(_plan(vault, HALF, "Arden"), reserve=number))])
+
+
 def _at_once(*shares: tuple[str, Fraction]) -> "Callable[[Running, int], None]":
     """Two threads of one process, whose charges wait at the same time: one turn, or two where they do not fit
     together. What comes after it, one thread does after the other."""
@@ -230,6 +242,8 @@ OPERATIONS: dict[str, Callable[[Running, int], None]] = {
     "both at once": _at_once(("Arden", ALL), ("Belmont", ALL)),
     "too much at once": _at_once(("Arden", ALL), ("Arden", HALF)),
     "half of Arden": _measure("Arden", HALF),
+    "set aside": _set_aside,
+    "draw": _draw,
     "ask": lambda process, since: _ask(process, since, buy=True),
     "repeat": lambda process, since: _ask(process, since, buy=False),
     "everybody": _question("SELECT COUNT(*) FROM people"),
