@@ -77,6 +77,7 @@ def make_vault(
     if len(tables) > 1 or isinstance(table, Mapping):
         require_plain(tables, **wanted.said_by_domain)
         budget = wanted.budget(tables.rows)
+        require_growing(tables.person, wanted.through, wanted.each_period, live=False, roster=False)
         discover = wanted.discover, wanted.discover_delta
         make_several(home, text, tables, table, budget, discover, wanted.through, ledger, progress, fitted)
     else:

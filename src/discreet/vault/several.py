@@ -75,10 +75,8 @@ def make_several(
     from discreet.release.discover import search_tables, with_found
     from discreet.table.open import locate
     from discreet.table.unit import Unit
-    from discreet.vault.append import require_growing
 
     sources = require_names(table, tables)
-    require_growing(tables.person, through, each_period=False, live=False, roster=False)
     searches = search_tables(tables, budget, *discover)
     for search in searches.values():
         budget = search.budget  # the same of each
