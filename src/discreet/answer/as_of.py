@@ -7,6 +7,7 @@ is public. After a refresh nothing is repeated: that may be another table. [docs
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from discreet.answer.ask import explain
 from discreet.answer.desk import Desk
@@ -15,7 +16,9 @@ from discreet.answer.policy import Wish
 from discreet.answer.reply import Answer, Explanation
 from discreet.errors import DiscreetError
 from discreet.sql.question import Question
-from discreet.sql.split import Statement, Stepwise
+
+if TYPE_CHECKING:
+    from discreet.sql.split import Statement, Stepwise
 
 TO_BE_HAD = {"measured", "relaxed", "unanswered"}
 """Kinds of numbers that are not there as they were asked for."""
@@ -24,7 +27,11 @@ TO_BE_HAD = {"measured", "relaxed", "unanswered"}
 def repeating(asked: "Question | Statement | Stepwise", wish: Wish, desk: Desk, earlier: Sequence[Known]) -> Desk:
     """The desk that a statement is answered from: the one that it was brought to, or one of an `earlier` snapshot, the
     latest of which every number of it was released. Those in steps ask where noise leads: they are asked anew."""
-    if not earlier or isinstance(asked, Stepwise):
+    if not earlier:
+        return desk
+    from discreet.sql.split import Stepwise  # a parser, which whoever makes a vault does not need
+
+    if isinstance(asked, Stepwise):
         return desk
     now = _foreseen(asked, wish, desk)
     if now is not None and not now.cost and TO_BE_HAD.isdisjoint(_kinds(now)):
