@@ -40,6 +40,11 @@ class Books:
         return None if self._place is None else self._place.table.name
 
     @property
+    def whole(self) -> "Books":
+        """The books of all tables together: regions and costs are of what a person is in all of them."""
+        return self if self._place is None else Books(self._followed)
+
+    @property
     def domain(self) -> Domain:
         """What may be asked about: the domain, and of a table that grows the periods that are closed by now."""
         if self._place is not None:

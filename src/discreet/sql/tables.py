@@ -155,11 +155,20 @@ def _rename(column: exp.Column, named: Named, lowest: LinkedTable, alias: str) -
         column.set("table", exp.to_identifier(alias))
 
 
+def keys_of(table: LinkedTable, tables: LinkedTables) -> tuple[str, str]:
+    """The columns that say which row of its parent a row belongs to: here, and there. Requires a parent."""
+    own = table.key or table.id
+    its = table.key or tables[str(table.parent)].id
+    assert own is not None  # a domain that says neither is refused
+    assert its is not None
+    return own, its
+
+
 def _how(named: Named, tables: LinkedTables) -> str:
     """How these tables are joined."""
     for table in named.values():
         for above in named.values():
             if table.parent == above.name:
-                own, its = (table.key, table.key) if table.key else (table.id, above.id)
+                own, its = keys_of(table, tables)
                 return f"write FROM {table.name} JOIN {above.name} ON {table.name}.{own} = {above.name}.{its}"
     return f"ask FROM one of {', '.join(shown(name) for name in tables.names)}"

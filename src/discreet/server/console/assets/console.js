@@ -148,7 +148,7 @@ function addressOf(form) {
   const said = new URLSearchParams();
   const typed = form.elements.mode.value === "sql";
   for (const [name, value] of new FormData(form)) {
-    const clicked = /^(aggregate|of|by|(from|to|in)\..*)$/.test(name);
+    const clicked = /^(table|aggregate|of|by|(from|to|in)\..*)$/.test(name);
     if (!value.trim() || (typed ? clicked : name === "sql")) continue;
     if (name === "confidence" && form.elements.confidence.dataset.usual === value) continue;
     if ((name === "estimate" && value === "unbiased") || (name === "of" && form.elements.aggregate.value === "count")) continue;
