@@ -134,7 +134,7 @@ class Ledger(Books):
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
         named = {} if self.table is None else {"table": self.table}
         self._refuse_hopeless(cost, asker)
-        cost = self._of_person(cost)
+        cost = self.of_person(cost)
         body = _body(plan, cost=cost.to_json(), **paid, **named, **({} if asker is None else {"by": asker.name}))
         entry = self._together.write(partial(_charged, cost, body, asker, snapshot))
         if asker is not None:
@@ -145,7 +145,7 @@ class Ledger(Books):
     def _refuse_hopeless(self, cost: Cost, asker: Asker | None) -> None:
         """Spending only grows: what did not fit when the journal was last seen is refused, and no writer waits."""
         with self._followed.lock:
-            if self._followed.state.refusal(self._of_person(cost)) is not None:
+            if self._followed.state.refusal(self.of_person(cost)) is not None:
                 self.require(cost, asker)
 
     def record(self, charge_id: int, body: Any) -> Record:

@@ -258,14 +258,14 @@ class Vault(NotebookView):
             return tables_in(self.ledger.header)
         return LinkedTables((LinkedTable(self.domain, len(self.domain.attributes)),))
 
-    def asked_of(self, sql: str) -> "tuple[Vault, str]":
-        """Where a statement is answered, and what it is there: of several tables, the one that it is about."""
+    def asked_of(self, sql: str) -> "tuple[tuple[Vault, ...], str]":
+        """Where a statement is answered, and what it is there: of several tables, those that it is about."""
         if not self._all:
-            return self, sql
-        from discreet.sql.tables import table_asked
+            return (self,), sql
+        from discreet.sql.tables import tables_asked
 
-        table, text = table_asked(sql, self.linked)
-        return self.table(table.name), text
+        asked, text = tables_asked(sql, self.linked)
+        return tuple(self.table(table.name) for table in asked), text
 
     @property
     def domain(self) -> Domain:
@@ -428,13 +428,19 @@ class Vault(NotebookView):
         With `estimate="modelled"` it is read from `model`, that of everything public: sharper and biased, and for
         nothing, whatever is left; refused where nothing that was released tells of it.
         """
-        over, sql = self.asked_of(sql)
+        (over, *others), sql = self.asked_of(sql)
         if estimate != "unbiased":
+            _require_one([over, *others])
             self._require_model(
                 estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
             )
             return over._ask_model(sql, confidence)
         wish = Wish.of(over.policy, scale, within, confidence)
+        if others:
+            from discreet.vault.linked import ask_over
+
+            how = {"weights": weights, "relax": relax, "compound_size": compound_size}
+            return ask_over([over, *others], sql, wish, how)
         memory = over._memory  # of one domain, also where rows are appended meanwhile
         asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
         purchase = Purchase(over._gate.over(memory.domain), over.policy.limits)
@@ -473,8 +479,9 @@ class Vault(NotebookView):
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        over, sql = self.asked_of(sql)
+        (over, *others), sql = self.asked_of(sql)
         if estimate != "unbiased":
+            _require_one([over, *others])
             from discreet.answer.modelled import explain_modelled
             from discreet.vault.models import public_measurements
 
@@ -484,6 +491,11 @@ class Vault(NotebookView):
             plain = Wish.of(over.policy, None, None, confidence)
             return explain_modelled(over._memory.question(sql), plain, public_measurements(over), over._desk)
         wish = Wish.of(over.policy, scale, within, confidence)
+        if others:
+            from discreet.vault.linked import explain_over
+
+            how = {"weights": weights, "relax": relax, "compound_size": compound_size}
+            return explain_over([over, *others], sql, wish, how)
         asked, desk = over._memory.question(sql), over._desk.relaxing(relax, weights, compound_size)
         if isinstance(asked, Question):
             return explain(asked, wish, desk)
@@ -667,6 +679,13 @@ def _roster(home: Path, fingerprint: str) -> "Roster":
     from discreet.table.roster import load_roster
 
     return load_roster(home / ROSTER, fingerprint)
+
+
+def _require_one(overs: "Sequence[Public]") -> None:
+    """Refuse a model of several tables: each has its own."""
+    if len(overs) > 1:
+        names = " and ".join(over.domain.name for over in overs)
+        raise UnsupportedQuery(f"the model of everything public is of one table, and this is about {names}; ask each")
 
 
 def _facts(gate: Gate) -> "VaultFacts":

@@ -4,7 +4,7 @@ Of several tables the columns that tell people and rows apart are listed too, so
 is in them is never shown.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,7 +144,7 @@ def _rows(what: str, table: LinkedTable, tables: LinkedTables, database: str) ->
                "match_option": "NONE", "delete_rule": "RESTRICT", "referenced_table_name": foreign.parent}  # fmt: skip
 
 
-def index_lines(table: LinkedTable, tables: LinkedTables) -> list[tuple[Any, ...]]:
+def index_lines(table: LinkedTable, tables: LinkedTables) -> list[Sequence[Any]]:
     """The unique columns as SHOW INDEX has them."""
     return [
         (table.name, 0, name, 1, column, "A", None, None, None, "", "BTREE", "", "", "YES", None)

@@ -62,6 +62,7 @@ from discreet.server.mysql.variables import VERSION, fresh_variables, set_variab
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
 from discreet.sql.tokens import shown
+from discreet.vault.vault import Vault
 
 CODES: dict[type[DiscreetError], int] = {
     AccessDenied: 1142,  # ER_TABLEACCESS_DENIED_ERROR
@@ -320,13 +321,15 @@ class MySession(BaseSession):  # type: ignore[misc]
         return evaluate(statement, partial(value_of, self.variables), about, self._information())
 
     async def _asked(self, text: str, user: User, intervals: bool) -> ClientRows:
-        over, text = await anyio.to_thread.run_sync(self.desk.vault.asked_of, text)
-        domain, keys = over.domain, key_columns(self.tables[over.domain.name], self.tables)
-        sampled = await anyio.to_thread.run_sync(partial(look, text, domain, keys))
-        if sampled is not None:
-            return sampled
+        overs, text = await anyio.to_thread.run_sync(self.desk.vault.asked_of, text)
+        domain = overs[0].domain
+        if len(overs) == 1:
+            keys = key_columns(self.tables[domain.name], self.tables)
+            sampled = await anyio.to_thread.run_sync(partial(look, text, domain, keys))
+            if sampled is not None:
+                return sampled
         wish = wish_of(self.variables)
-        asked, ends = await anyio.to_thread.run_sync(without_ends, text, domain) if intervals else (text, ())
+        asked, ends = await anyio.to_thread.run_sync(without_ends, text, _names(overs)) if intervals else (text, ())
         answer = await self.desk.answer(user, "ask", {"sql": asked, **wish}, lambda vault: vault.ask(asked, **wish))
         self._require_answered(answer)
         return await anyio.to_thread.run_sync(partial(answered, answer, domain, intervals, ends))
@@ -342,8 +345,8 @@ class MySession(BaseSession):  # type: ignore[misc]
     async def _explained(self, statement: TokenList, skipped: int, user: User) -> Explanation:
         """What the SELECT would cost that comes after so many words."""
         text = self._standard(_after_first(self._of_table(statement), skipped)).strip()
-        over, text = await anyio.to_thread.run_sync(self.desk.vault.asked_of, text)
-        asked, _ = await anyio.to_thread.run_sync(without_ends, text, over.domain)
+        overs, text = await anyio.to_thread.run_sync(self.desk.vault.asked_of, text)
+        asked, _ = await anyio.to_thread.run_sync(without_ends, text, _names(overs))
         return await anyio.to_thread.run_sync(partial(self.desk.explain, user, asked, wish_of(self.variables)))
 
     def _value_of(self, written: Sequence[Token]) -> Cell:
@@ -352,6 +355,11 @@ class MySession(BaseSession):  # type: ignore[misc]
         spaced = [piece for token in written for piece in (token, space)]
         found = self._evaluated(TokenList((Token("word", "SELECT", "select"), space, *spaced)))
         return found.rows[0][0]
+
+
+def _names(overs: Sequence[Vault]) -> tuple[str, ...]:
+    """The attributes of the tables that a statement is about."""
+    return tuple(dict.fromkeys(name for over in overs for name in over.domain.names))
 
 
 def _require_schema(statement: TokenList, desk: FrontDesk | None) -> None:
