@@ -154,14 +154,14 @@ def noise_affordable(
     most = left if limits.max_per_query is None else min(left, limits.max_per_query)
     if most <= 0:
         return None
-    sharpest = budget.noise_costing(most / shares).times(part)
+    sharpest = budget.noise_costing(most / shares, part)
     return sharpest if limits.min_scale is None else _noisier(sharpest, budget.noise_of_scale(limits.min_scale))
 
 
 def usual_noise(budget: Budget, limits: QuestionLimits = NO_LIMITS, part: Fraction = Fraction(1)) -> Noise:
     """The noise of a count that spends its default share of the budget in its region; never below the least allowed. Of
     what a person moves by a `part` of what their rows would, so much less of it."""
-    usual = budget.noise_costing(budget.total / DEFAULT_SHARE).times(part)
+    usual = budget.noise_costing(budget.total / DEFAULT_SHARE, part)
     return usual if limits.min_scale is None else _noisier(usual, budget.noise_of_scale(limits.min_scale))
 
 
