@@ -35,9 +35,9 @@ NOTHING = (
 def note_model(cube: Cube, ledger: Ledger) -> None:
     """Journal that a cube's model was published, once."""
     charge = cube.origin.charge
-    notes = (entry.parsed()["content"] for entry in ledger.entries(charge) if entry.kind == NOTE)
+    notes = (entry.parsed()["content"] for entry in ledger.notes(NOTE, charge))
     if charge not in (int(content["charge"]) for content in notes):
-        ledger.note(NOTE, {"charge": charge})
+        ledger.note(NOTE, {"charge": charge}, of_table=True)
 
 
 def public_measurements(vault: Public) -> Everything:
@@ -108,7 +108,12 @@ def modelled_cube(cube: Cube, vault: Public) -> ModelledCube:
 
 
 def _public_folder(vault: Public, of: Everything, what: str) -> Path:
-    return vault.path / MODELS / f"{PUBLIC}{of.digest[:16]}-{what}"
+    return vault.path / MODELS / f"{_public_names(vault)}{of.digest[:16]}-{what}"
+
+
+def _public_names(vault: Public) -> str:
+    """How the names of all copies of what is public of a table begin; a table's name has no dash."""
+    return PUBLIC if vault.ledger.table is None else f"{PUBLIC}{vault.ledger.table}-"
 
 
 def _kept(
@@ -126,7 +131,7 @@ def _kept(
         private_folder(vault.path / MODELS)
         write_models(made, lattice, key, path)
         if path.name.startswith(PUBLIC):
-            for old in (vault.path / MODELS).glob(f"{PUBLIC}*"):
+            for old in (vault.path / MODELS).glob(f"{_public_names(vault)}*"):
                 if old.name.rsplit("-", 1)[0] != path.name.rsplit("-", 1)[0]:
                     _remove(old)
     return made

@@ -67,8 +67,8 @@ class VaultRows(FieldsView):
             drawn_from: Cube | PublicModel = public_model(public_measurements(self.public), self.public, progress)
         else:
             drawn_from = self._own(cube)
-        made = synthesise(drawn_from, self.ledger.header["domain"], rows, seed, progress)
-        self.ledger.note(NOTE, {key: made.about[key] for key in NOTED if key in made.about})
+        made = synthesise(drawn_from, self.ledger.header["domain"], rows, seed, progress, self.ledger.table)
+        self.ledger.note(NOTE, {key: made.about[key] for key in NOTED if key in made.about}, of_table=True)
         return made
 
     def _own(self, cube: Cube | str | Path) -> Cube:

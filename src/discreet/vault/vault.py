@@ -304,7 +304,6 @@ class Vault(NotebookView):
         """Data cubes: `vault.cubes.plan(…)`, `vault.cubes.publish(plan)`."""
         from discreet.vault.cubes import VaultCubes
 
-        self._require_alone("cubes are planned and published")
         return VaultCubes(self.path, self.domain, self.ledger, self.gate, self.facts)
 
     @property
@@ -319,7 +318,6 @@ class Vault(NotebookView):
         """Synthetic rows: drawn from the model of everything public: `vault.rows.publish()`."""
         from discreet.vault.rows import VaultRows
 
-        self._require_alone("synthetic rows are drawn")
         return VaultRows(self.domain, self.ledger, self.cubes, self)
 
     @property
@@ -348,7 +346,6 @@ class Vault(NotebookView):
         """Running totals of periods: `vault.running.plan("month", rho=…)`, `.declare(plan)`, `.publish(through=…)`."""
         from discreet.vault.running import VaultRunning
 
-        self._require_alone("running totals are declared and published")
         return VaultRunning(self.path, self.domain, self.ledger, self.gate)
 
     @property

@@ -8,9 +8,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mysql_mimic import ResultColumn
+
 from discreet.domain.attribute import Attribute
 from discreet.domain.tables import LinkedTable, LinkedTables
-from discreet.server.mysql.columns import comment, type_name
+from discreet.server.mysql.columns import comment, number_column, text_column, type_name, whole_column
 from discreet.sql.tables import keys_of
 
 KEY_TYPE = "varchar(255)"
@@ -27,6 +29,12 @@ class ListedColumn:
     comment: str
     null: bool = False
     key: str = ""
+
+    @property
+    def sampled(self) -> ResultColumn:
+        """The column of a table's rows, had any been shown."""
+        made = {"bigint": whole_column, "double": number_column}
+        return made.get(self.type, text_column)(self.name)
 
     @classmethod
     def of(cls, attribute: Attribute) -> "ListedColumn":
