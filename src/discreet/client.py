@@ -38,17 +38,17 @@ class Client(Connection):
 
     def running(self, confidence: float = 0.95) -> list[Json]:
         """Running totals, as far as they were published, with intervals: free."""
-        return list(self.get("/running", [("confidence", str(confidence))])["running"])
+        return list(self.get("/running", [("confidence", str(confidence)), *self._of_table])["running"])
 
     @property
     def cubes(self) -> RemoteCubes:
         """Planned, published, read."""
-        return RemoteCubes(self)
+        return RemoteCubes(self, self.over)
 
     @property
     def rows(self) -> RemoteRows:
         """Synthetic rows: `client.rows.publish("people", cube="census")`."""
-        return RemoteRows(self)
+        return RemoteRows(self, self.over)
 
     @property
     def buckets(self) -> RemoteBuckets:

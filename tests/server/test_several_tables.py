@@ -360,3 +360,21 @@ def test_a_service_of_several_workers_starts_over_it(vault):
     token = add_user(vault.path, "ana", "analyst")
     with served(vault, options=("--workers", "2")) as [address]:
         assert Client(address, token).ask("SELECT COUNT(*) FROM prescriptions", scale=50).value is not None
+
+
+def test_cubes_and_rows_are_of_the_table_that_is_named(users, vault):
+    boss = users("boss", "custodian")
+    planned = boss.post(
+        "cubes/plan", json={"epsilon": "0.5", "table": "encounters", "dimensions": ["ward", "sex"]}
+    ).json()
+    assert {name for line in planned["cuboids"] for name in line["dimensions"]} == {"ward", "sex"}
+    unknown = boss.post("cubes/plan", json={"epsilon": "0.5", "dimensions": ["ward", "sex"]}).json()
+    assert "patients has no attribute 'ward'" in unknown["error"]["message"]
+    order = {"epsilon": "0.5", "table": "encounters", "dimensions": ["ward", "sex"]}
+    job = finished(boss, boss.post("cubes/wards", json=order).json()["id"])
+    assert (job["state"], vault.ledger.charge_at(job["charge"]).table) == ("done", "encounters")
+    assert [cube["table"] for cube in boss.get("cubes").json()["cubes"]] == ["encounters"]
+    drawn = finished(boss, boss.post("rows/drawn", json={"table": "encounters", "rows": 50}).json()["id"])
+    assert drawn["state"] == "done"
+    assert boss.get("rows/drawn").json()["rows"] == 50
+    assert boss.get("running", params={"table": "encounters"}).json() == {"running": []}

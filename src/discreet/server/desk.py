@@ -137,6 +137,11 @@ class FrontDesk:
         return Asker(user.name, user.quota)
 
 
+def over_table(vault: Vault, table: str | None) -> Vault:
+    """A vault over the table that a request names; the first where it names none."""
+    return vault if table is None else vault.table(table)
+
+
 async def _watch(left: Callable[[], Awaitable[object]], work: Work) -> None:
     await left()
     work.leave()

@@ -107,7 +107,7 @@ class Visit:
             ("/releases", "Releases", self.vault.ledger.charges > 0),
             ("/ledger", "Ledger", True),
             ("/buckets", "Buckets", bool(self.shelf.bucket_names()) or (custodian and self.answers_sql and alone)),
-            ("/plan", "Plan", self.answers_sql and alone),
+            ("/plan", "Plan", self.answers_sql),
             ("/facts", "Facts", bool(self.vault.ledger.facts) or (custodian and self.answers_sql and alone)),
             ("/users", "Users", self.user.role != "analyst"),
             ("/glossary", "Glossary", True),

@@ -17,7 +17,7 @@ from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
-from discreet.server.desk import FrontDesk
+from discreet.server.desk import FrontDesk, over_table
 from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.log import last_asked
 from discreet.server.names import budget_for, entry_for, name_for
@@ -42,7 +42,7 @@ def routes(desk: FrontDesk) -> APIRouter:
     def describe(table: OfTable = None) -> JsonReply:
         """What may be asked: the table's name, its attributes and codes, the promise. Not where the table is. Of
         several tables, the first where none is named; `tables` lists all."""
-        return JsonReply(description(_over(vault, table).ledger))
+        return JsonReply(description(over_table(vault, table).ledger))
 
     @router.get("/me", response_model=replies.MeJson)
     def me(user: Caller) -> JsonReply:
@@ -63,7 +63,7 @@ def routes(desk: FrontDesk) -> APIRouter:
     ) -> JsonReply:
         """The least that is left for each pair of codes of two attributes of a table, over all codes of the others, and
         of the other tables."""
-        over = _over(vault, table)
+        over = over_table(vault, table)
         left, domain = over.budget_map(rows, columns), over.domain
         return JsonReply(
             replies.BudgetMapJson(
@@ -89,9 +89,10 @@ def routes(desk: FrontDesk) -> APIRouter:
         return JsonReply(replies.LogJson(asked=last_asked(vault.path, limit, user)))
 
     @router.get("/running", response_model=replies.AllRunningTotalsJson)
-    def running(confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> JsonReply:
-        """Running totals, as far as they were published, with intervals. Reads no rows, and is free."""
-        found = [vault.running.show(number) for number in vault.running.declared()]
+    def running(confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95, table: OfTable = None) -> JsonReply:
+        """Running totals of a table, as far as they were published, with intervals. Reads no rows, and is free."""
+        over = over_table(vault, table)
+        found = [over.running.show(number) for number in over.running.declared()]
         numbers = sum(one.measured.size for one in found)
         if numbers > MOST_NUMBERS:
             raise UnsupportedQuery(
@@ -103,11 +104,6 @@ def routes(desk: FrontDesk) -> APIRouter:
     _releases(router, vault)
     _facts(router, desk)
     return router
-
-
-def _over(vault: Vault, table: str | None) -> Vault:
-    """The vault over the table that a request names."""
-    return vault if table is None else vault.table(table)
 
 
 def _releases(router: APIRouter, vault: Vault) -> None:

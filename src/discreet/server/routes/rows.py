@@ -12,7 +12,7 @@ from discreet.private import private_folder
 from discreet.progress import Progress
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
-from discreet.server.desk import FrontDesk
+from discreet.server.desk import FrontDesk, over_table
 from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.jobs import start_job
 from discreet.server.log import log_asked
@@ -44,7 +44,7 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
             raise UnsupportedQuery(f"the cube {order.cube!r} was published without a model; publish one with it")
         log_asked(desk.vault.path, user.name, "rows publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
-        vault = desk.asked_by(asker)
+        vault = over_table(desk.asked_by(asker), order.table)
 
         def work(tell: Progress) -> None:
             try:

@@ -246,11 +246,12 @@ document.addEventListener("submit", async (event) => {
   const form = event.target.closest?.("form[data-publish]");
   if (!form) return;
   event.preventDefault();
-  const { currency, amount, planner, cuboids, dimensions } = form.dataset;
+  const { currency, amount, planner, cuboids, dimensions, table } = form.dataset;
   const name = form.elements.name.value;
   const said = form.querySelector("output");
   form.querySelector("button").disabled = true;
   const order = { [currency]: amount, planner, dimensions: dimensions.split("|") };
+  if (table) order.table = table;
   if (cuboids !== "all") order.cuboids = Number(cuboids);
   if (form.elements.modelled.checked) order.estimate = "modelled";
   const reply = await fetch(`${ROOT}api/v1/cubes/${encodeURIComponent(name)}`, {
