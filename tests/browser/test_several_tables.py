@@ -1,5 +1,5 @@
-"""A vault over several tables in a browser: an analyst finds the tables, joins them as one types, and sees what is left by
-a person's own attributes and by those of their rows."""
+"""A vault over several tables in a browser: an analyst finds the tables, joins them as one types, and sees what is left
+by a person's own attributes and by those of their rows."""
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
