@@ -277,8 +277,6 @@ def test_what_is_not_done_over_several_tables_is_refused(vault):
         lambda: vault.append(FILES),
         lambda: vault.erase(pd.DataFrame({"patient": [1]})),
         lambda: vault.buckets,
-        lambda: vault.facts.add("SELECT COUNT(*) FROM patients", 120),
-        lambda: vault.table("encounters").facts.preview("SELECT COUNT(*) FROM encounters", 1),
         lambda: vault.sulq.ask("everyone", "sex = 'F'"),
     ):
         with pytest.raises((UnsupportedQuery, VaultError)):

@@ -216,7 +216,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, tables: LinkedT
         case "erase":
             return f"snapshot {content['snapshot']['number']} is the one before without those who asked to be out"
         case "fact":
-            return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
+            about = f" of {content['table']}" if "table" in content else ""
+            return f"a fact{about}: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
         case "buckets":
             return f"microdata in buckets: {content['state']}"
         case "rollback-accepted":

@@ -116,6 +116,14 @@ def test_what_cannot_be_read_is_refused(tmp_path, change, said):
         fit_tables(found, _file(tmp_path))
 
 
+def test_a_domain_of_one_table_takes_its_source_alone(tmp_path):
+    file = tmp_path / "people.toml"
+    attributes = ALL[ALL.index("[tables.patients.attributes") : ALL.index("[tables.encounters]")]
+    file.write_text('name = "people"\n' + attributes.replace("tables.patients.", ""))
+    with pytest.raises(DomainError, match="declares one table, people: give its source alone"):
+        fit_tables({"people": frames(0)["patients"]}, file)
+
+
 def _file(folder):
     file = folder / "hospital.toml"
     file.write_text(ALL)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
 WhichCuboids = Annotated[str, typer.Option(help="all; at most so many dimensions: 3; or a list: 'sex,age;region'")]
+OPTIMAL, FOR_MODELS = "optimal", ("model", "adaptive")
 Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all, base, model or adaptive")]
 Purpose = Annotated[str, typer.Option("--for", help="tables, or model: measure what a model is best fitted to")]
 Goal = Annotated[str, typer.Option(help="what optimal makes small: max, mean, weighted, mean-std; or large: most")]
@@ -52,7 +53,7 @@ def plan(
     rho: Annotated[str | None, typer.Option(help=SPENDS_RHO)] = None,
     mu_squared: Annotated[str | None, typer.Option(help=SPENDS_MU)] = None,
     cuboids: WhichCuboids = "all",
-    planner: Planner = "optimal",
+    planner: Planner = OPTIMAL,
     purpose: Purpose = "tables",
     objective: Goal = "max",
     dimensions: Dimensions = None,
@@ -118,7 +119,7 @@ def publish(
         int | None, typer.Option(help="instead: the charge of a cube that is to be written again")
     ] = None,
     cuboids: WhichCuboids = "all",
-    planner: Planner = "optimal",
+    planner: Planner = OPTIMAL,
     purpose: Purpose = "tables",
     objective: Goal = "max",
     dimensions: Dimensions = None,
@@ -297,7 +298,7 @@ def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_j
     from discreet.cli.show_cube import show_cuboid
     from discreet.cube.modelled import not_together
 
-    with waiting("fitting the model", as_json):
+    with waiting("simulating releases of the model", as_json):
         modelled = cube.modelled
         cuboid, (low, high) = modelled[names], modelled.range(*names, confidence=confidence)
     together = modelled.is_measured(*names)
@@ -402,10 +403,16 @@ def _choice(
 
 
 def _planner(planner: str, purpose: str) -> str:
-    """The planner, which a purpose may choose."""
+    """The planner, which a purpose chooses where none is named."""
     if purpose not in ("tables", "model"):
         raise UnsupportedQuery(f"a plan is --for tables or --for model, not {purpose!r}")
-    return "model" if purpose == "model" else planner
+    if purpose == "tables":
+        return planner
+    if planner not in (OPTIMAL, *FOR_MODELS):
+        raise UnsupportedQuery(
+            f"the planner {planner} is for tables, and --for model plans by {' or '.join(FOR_MODELS)}: leave out one"
+        )
+    return planner if planner in FOR_MODELS else "model"
 
 
 def _which(text: str, by_index: bool) -> "Cuboids":

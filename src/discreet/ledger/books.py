@@ -241,7 +241,12 @@ class Books:
 
     @property
     def facts(self) -> tuple[FactNote, ...]:
-        """Every fact, in order."""
+        """Every fact about the table that these are the books of, in order."""
+        return tuple(fact for fact in self.all_facts if self._place is None or fact.of == self.table)
+
+    @property
+    def all_facts(self) -> tuple[FactNote, ...]:
+        """Every fact about any table, in order."""
         with self._followed.current() as state:
             return tuple(state.facts)
 

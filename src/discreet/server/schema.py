@@ -94,6 +94,7 @@ class NewFact(Request):
     value: int | None = Field(None, ge=0, le=2**53)
     cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
     values: list[Any] | None = None
+    table: Text | None = Field(None, description="which one a cuboid is of, where the vault has several")
     dry_run: bool = Field(False, description="only say what it would do, and add nothing")
     accept: bool = Field(False, description="add it even if it stops the vault, or S_Q is bounded alone")
 

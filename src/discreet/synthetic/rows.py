@@ -94,6 +94,12 @@ class SyntheticRows:
     def load(path: str | Path) -> "SyntheticRows":
         """Rows from a file that `save` wrote. Raises ArchiveError where it is something else."""
         place = Path(path)
+        if not place.exists():
+            raise ArchiveError(f"there is no {place}; name a file of synthetic rows")
+        if place.suffix != ".parquet" and not _beside(place).exists():
+            raise ArchiveError(
+                f"{place} has no {_beside(place).name} beside it, which says what its rows are: copy both"
+            )
         wrong = ArchiveError(f"{place} is not a file of synthetic rows that Discreet wrote, or it was changed")
         try:
             if place.suffix == ".parquet":

@@ -23,9 +23,10 @@ def fit_tables(tables: Mapping[str, object], domain: str | Path, progress: Progr
     """The same of several tables of the same people, by their names: columns, and keys. Rows that have no parent, or
     are more than are kept of one person, are counted as well, and so are keys that are not unique."""
     from discreet.table.fit_tables import fit_sources
-    from discreet.vault.several import open_sources, require_names
+    from discreet.vault.several import open_sources, require_names, require_plain
 
     described = parse_tables(domain_text(domain), domain)
+    require_plain(described)
     return fit_sources(open_sources(require_names(tables, described)), described, progress)
 
 

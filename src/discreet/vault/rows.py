@@ -74,7 +74,12 @@ class VaultRows(FieldsView):
     def _own(self, cube: Cube | str | Path) -> Cube:
         """A cube that this vault published."""
         own = cube if isinstance(cube, Cube) else Cube.load(cube)
-        self.ledger.check_receipt(own.origin.receipt)
+        if self.ledger.promise_of(own.origin.charge, own.origin.receipt) is None:
+            raise UnsupportedQuery(
+                f"this vault's journal knows nothing of this cube of {own.origin.table}, receipt {own.origin.receipt}: "
+                "name a cube that it published, or the vault that did. If this one did, an older journal was put back: "
+                "`discreet audit vault` says more"
+            )
         require_plan_for(own.plan, self.domain, self.ledger)
         return own
 

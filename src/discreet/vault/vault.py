@@ -330,8 +330,15 @@ class Vault(NotebookView):
 
     @property
     def facts(self) -> "VaultFacts":
-        """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`."""
-        return _facts(self.gate)
+        """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`. A statement
+        finds its own of several tables; cuboids, and what is listed, are of the one that the vault is over."""
+        own = _facts(self.gate)
+        return replace(own, route=self._facts_asked) if self._all else own
+
+    def _facts_asked(self, sql: str) -> "tuple[VaultFacts, str]":
+        overs, text = self.asked_of(sql)
+        _require_one(overs, "a fact")
+        return overs[0].facts, text
 
     @property
     def buckets(self) -> "VaultBuckets":
@@ -427,7 +434,7 @@ class Vault(NotebookView):
         """
         (over, *others), sql = self.asked_of(sql)
         if estimate != "unbiased":
-            _require_one([over, *others])
+            _require_one([over, *others], "the model of everything public")
             self._require_model(
                 estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
             )
@@ -478,7 +485,7 @@ class Vault(NotebookView):
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
         (over, *others), sql = self.asked_of(sql)
         if estimate != "unbiased":
-            _require_one([over, *others])
+            _require_one([over, *others], "the model of everything public")
             from discreet.answer.modelled import explain_modelled
             from discreet.vault.models import public_measurements
 
@@ -678,11 +685,11 @@ def _roster(home: Path, fingerprint: str) -> "Roster":
     return load_roster(home / ROSTER, fingerprint)
 
 
-def _require_one(overs: "Sequence[Public]") -> None:
-    """Refuse a model of several tables: each has its own."""
+def _require_one(overs: "Sequence[Public]", what: str) -> None:
+    """Refuse a statement over several tables for what is of one."""
     if len(overs) > 1:
         names = " and ".join(over.domain.name for over in overs)
-        raise UnsupportedQuery(f"the model of everything public is of one table, and this is about {names}; ask each")
+        raise UnsupportedQuery(f"{what} is of one table, and this is about {names}; say it of each")
 
 
 def _facts(gate: Gate) -> "VaultFacts":

@@ -164,10 +164,11 @@ def _facts(router: APIRouter, desk: FrontDesk) -> None:
         values = None if fact.values is None else _whole_numbers(fact.values)
 
         def work(vault: Vault) -> JsonReply:
+            facts = over_table(vault, fact.table).facts
             if fact.dry_run:
-                return JsonReply(vault.facts.preview(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
+                return JsonReply(facts.preview(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
             return JsonReply(
-                vault.facts.add(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
+                facts.add(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
             )
 
         what = {"sql": fact.sql, "value": fact.value, "cuboid": fact.cuboid}
