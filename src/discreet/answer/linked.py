@@ -36,7 +36,7 @@ Desks = Mapping[str, Desk]
 
 
 @dataclass(frozen=True)
-class Part:
+class TablePart:
     """The blocks of one table, with what is decided of them before anything is bought."""
 
     table: str
@@ -103,7 +103,7 @@ def _solved(statement: Statement, wish: Wish, desks: Desks) -> Wish:
     return solved_for(statement, wish, first, desks)
 
 
-def _planned(statement: Statement, solved: Wish, desks: Desks) -> list[Part]:
+def _planned(statement: Statement, solved: Wish, desks: Desks) -> list[TablePart]:
     """What is decided of each table. Raises where one by itself, or all of them together, are not to be had."""
     parts = []
     for table, desk in desks.items():
@@ -115,7 +115,7 @@ def _planned(statement: Statement, solved: Wish, desks: Desks) -> list[Part]:
     return parts
 
 
-def _part(table: str, own: Statement, solved: Wish, desk: Desk) -> Part:
+def _part(table: str, own: Statement, solved: Wish, desk: Desk) -> TablePart:
     questions = questions_of(own)
     if needs_first_count(merged(questions), solved, desk):
         raise UnsupportedQuery(
@@ -127,10 +127,10 @@ def _part(table: str, own: Statement, solved: Wish, desk: Desk) -> Part:
     decision = decided(questions, solved, levels.laws, desk, Cost())
     desk.policy.limits.require(decision.plan(), desk.domain, desk.ledger.budget)
     require_all(decision, desk)
-    return Part(table, desk, own, scales, levels, decision)
+    return TablePart(table, desk, own, scales, levels, decision)
 
 
-def _require_together(parts: list[Part]) -> None:
+def _require_together(parts: list[TablePart]) -> None:
     """Raise BudgetExceeded, or QuotaExceeded, where the tables' shares fit by themselves and not together."""
     if not parts:
         return
@@ -145,13 +145,13 @@ def _require_together(parts: list[Part]) -> None:
         desk.ledger.whole.require(total, desk.asker)
 
 
-def _amount(parts: list[Part]) -> Fraction:
+def _amount(parts: list[TablePart]) -> Fraction:
     """The most that the parts take of anybody, together."""
     total = sum((part.cost for part in parts), Cost())
     return parts[0].desk.ledger.budget.amount_of(total.peak) if parts else Fraction(0)
 
 
-def _settled(part: Part, solved: Wish, purchase: Purchase) -> Settled:
+def _settled(part: TablePart, solved: Wish, purchase: Purchase) -> Settled:
     """Measure what is to be bought of one table: no more than was planned."""
     desk, budget = part.desk, part.desk.ledger.budget
     purchase.snapshot = desk.ledger.snapshot
@@ -174,7 +174,7 @@ class _Measured:
         return self.settled.get(table, Settled())
 
 
-def _answered(statement: Statement, wish: Wish, parts: list[Part], measured: _Measured) -> Answer:
+def _answered(statement: Statement, wish: Wish, parts: list[TablePart], measured: _Measured) -> Answer:
     """The public half over the numbers of all tables."""
     desks = measured.desks
     notes = [*statement.notes, *(note for part in parts for note in part.scales.notes)]
@@ -195,7 +195,7 @@ def _answered(statement: Statement, wish: Wish, parts: list[Part], measured: _Me
     return reply(statement, result_of(half), wish, first, first.ledger.budget.amount_of(peak), guarantee, said)
 
 
-def _forecasts(parts: list[Part], solved: Wish) -> Iterator[Forecast]:
+def _forecasts(parts: list[TablePart], solved: Wish) -> Iterator[Forecast]:
     """Of each number; those that two tables have say of which they are."""
     told = [
         (part.table, one)
