@@ -320,9 +320,6 @@ def test_the_command_line_says_what_to_write_instead():
     assert "two sources" in run(INIT.replace("encounters=", "patients="))[2]
     assert run(INIT)[0] == 0
     assert "--table patients=patients.csv" in run("refresh vault --table patients.parquet")[2]
-    code, _, said = run("serve vault --port 0")
-    assert code == 1
-    assert "several tables" in said
 
 
 def test_a_domain_of_several_tables_is_checked_before_a_vault_is_made(place):
