@@ -17,10 +17,12 @@ from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery
+from discreet.sql.dialects import spelled
 from discreet.sql.lineage import Lineage
 from discreet.sql.lookup import Lookup, Lookups, no_lookups
 from discreet.sql.parse import parse, parse_select
 from discreet.sql.passes.answer_first import Known, Values, fill_answers, single_values, unanswered
+from discreet.sql.passes.decorrelate import decorrelate
 from discreet.sql.passes.expand_aggregates import expand_aggregates
 from discreet.sql.passes.inline_rows import inline_rows
 from discreet.sql.passes.lift_aggregates import LINE, TABLE, PrivateSelect, lift_aggregates
@@ -90,7 +92,7 @@ def read(text: str, domain: Domain, lookups: Lookups = no_lookups) -> "Question 
 def split(text: str, domain: Domain, lookups: Mapping[str, Lookup] | None = None) -> Statement | Stepwise:
     """The halves of a statement, or what has to be answered before they are known. Raises as `parse` does."""
     try:
-        return _split(read_query(text), _Context(text, domain, lookups or {}), {})
+        return _split(spelled(read_query(text)), _Context(text, domain, lookups or {}), {})
     except RecursionError:
         raise UnsupportedQuery("the statement is nested too deeply; write it flatter") from None
 
@@ -112,7 +114,8 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
             "write its number"
         )
     domain = context.domain
-    tree, lookups = public_tables(spell_out(written, context.lookups), context.lookups, domain.name)
+    spelled = decorrelate(spell_out(written, context.lookups), domain)
+    tree, lookups = public_tables(spelled, context.lookups, domain.name)
     tree = inline_rows(tree, domain, lookups)
     tree = expand_aggregates(tree, domain)
     public, private = lift_aggregates(tree, domain)
