@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
-from discreet.domain.domain import Domain
+from discreet.sql.passes.tables import Domains
 from discreet.sql.passes.tree import (
     OURS,
     OUTER,
@@ -31,27 +31,27 @@ PRIVATE = (exp.Where, exp.AggFunc, exp.Filter, exp.Group)
 """Parts of a SELECT over rows that its private half needs."""
 
 
-def decorrelate(tree: exp.Query, domain: Domain) -> exp.Query:
+def decorrelate(tree: exp.Query, domains: Domains) -> exp.Query:
     """The same statement without sub-queries over the table that name columns around them, where groups say it."""
-    is_shadowed = domain.name.lower() in {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-    if is_shadowed or not any(_outer_of(select, domain) for select in tree.find_all(exp.Select)):
+    is_shadowed = any(cte.alias.lower() in domains for cte in tree.find_all(exp.CTE))
+    if is_shadowed or not any(_outer_of(select, domains) for select in tree.find_all(exp.Select)):
         return tree
     found = tree.copy()
     for select in reversed([*found.find_all(exp.Select)]):
-        changed = _by_groups(select, domain)
+        changed = _by_groups(select, domains)
         if changed is not None:
             select.replace(changed)
     return found
 
 
-def _is_over_table(select: exp.Select, domain: Domain) -> bool:
-    names = [source.name.lower() for source in sources_of(select) if isinstance(source, exp.Table)]
-    return names == [domain.name.lower()] and len(sources_of(select)) == 1
+def _is_over_table(select: exp.Select, domains: Domains) -> bool:
+    sources = sources_of(select)
+    return len(sources) == 1 and isinstance(sources[0], exp.Table) and sources[0].name.lower() in domains
 
 
-def _outer_of(select: exp.Select, domain: Domain) -> list[exp.Expression]:
+def _outer_of(select: exp.Select, domains: Domains) -> list[exp.Expression]:
     """The conditions of a SELECT over the table that name other tables."""
-    if select.args.get("where") is None or not _is_over_table(select, domain):
+    if select.args.get("where") is None or not _is_over_table(select, domains):
         return []
     own = qualifier_of(sources_of(select)[0])
     return [one for one in conjuncts(select.args["where"].this) if _is_of_others(one, own)]
@@ -61,9 +61,9 @@ def _is_of_others(node: exp.Expression, own: str) -> bool:
     return any(column.table.lower() not in ("", own) for column in node.find_all(exp.Column))
 
 
-def _by_groups(select: exp.Select, domain: Domain) -> exp.Select | None:
+def _by_groups(select: exp.Select, domains: Domains) -> exp.Select | None:
     """A sub-query as one of the groups that it compares with what is around it; None where it is none."""
-    outer = _outer_of(select, domain)
+    outer = _outer_of(select, domains)
     around = select.parent_select
     if not outer or around is None or {part for part, value in select.args.items() if value} - PARTS:
         return None
@@ -76,7 +76,7 @@ def _by_groups(select: exp.Select, domain: Domain) -> exp.Select | None:
         return None
     if not any(map(has_aggregate, select.expressions)):
         return None
-    if _is_over_table(around, domain):
+    if _is_over_table(around, domains):
         if select.find_ancestor(*PRIVATE, exp.Select) is not around:
             return None
         pairs = [(key, exp.Anonymous(this=OUTER, expressions=[value])) for key, value in pairs]

@@ -3,11 +3,10 @@ rises or falls with a column in bins as that of its quantile."""
 
 from sqlglot import exp
 
-from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
+from discreet.sql.passes.tables import Domains, domain_of
 from discreet.sql.passes.tree import (
     OUTER,
-    ROWS,
     is_aggregate,
     is_aggregated,
     lines_of,
@@ -25,13 +24,13 @@ COUNTED, VALUE, COUNT, GROUP = f"{OWN}counted", f"{OWN}value", f"{OWN}n", f"{OWN
 """What the counts of MODE are called, and their columns."""
 
 
-def expand_aggregates(tree: exp.Query, domain: Domain) -> exp.Query:
+def expand_aggregates(tree: exp.Query, domains: Domains) -> exp.Query:
     """The same statement by aggregates that are sums, counts and quantiles of rows."""
-    names = Scope.over(domain)
 
     def expanded(select: exp.Select) -> exp.Select:
         if lines_of(select) is not None:
             return select
+        names = Scope.over(domain_of(select, domains))
 
         def by_sums(node: exp.Expression) -> exp.Expression:
             if isinstance(node, exp.Query):
@@ -100,7 +99,7 @@ def _counted(
         exp.alias_(exp.Count(this=exp.Star()), COUNT),
     ]
     outputs += [exp.alias_(key.copy(), f"{GROUP}{place}") for place, key in enumerate(keys)]
-    found = exp.Select(expressions=outputs, from_=exp.From(this=exp.to_table(ROWS)))
+    found = exp.Select(expressions=outputs, from_=select.args["from_"].copy())
     found.set("where", exp.Where(this=exp.and_(*held, exp.not_(missing))))
     found.set("group", exp.Group(expressions=[of.copy(), *(key.copy() for key in keys)]))
     return found
