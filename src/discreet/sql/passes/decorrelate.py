@@ -77,7 +77,8 @@ def _by_groups(select: exp.Select, domains: Domains) -> exp.Select | None:
     if not any(map(has_aggregate, select.expressions)):
         return None
     if _is_over_table(around, domains):
-        if select.find_ancestor(*PRIVATE, exp.Select) is not around:
+        is_other = sources_of(around)[0].name.lower() != sources_of(select)[0].name.lower()
+        if is_other or select.find_ancestor(*PRIVATE, exp.Select) is not around:
             return None
         pairs = [(key, exp.Anonymous(this=OUTER, expressions=[value])) for key, value in pairs]
     rest = [one.copy() for one in conjuncts(select.args["where"].this) if all(one is not other for other in outer)]
