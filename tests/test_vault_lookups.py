@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from discreet.audit.report import audit_vault
 from discreet.cli import EVERYTHING, app_of
 from discreet.errors import DomainError, UnsupportedQuery, VaultError
+from discreet.ledger.ledger import Ledger
 from discreet.server.mysql.catalogue import Catalogue
 from discreet.server.mysql.text import read_statement
 from discreet.sql.split import split
@@ -193,7 +194,7 @@ def test_an_unknown_table_names_the_look_up_tables_that_there_are(vault, tmp_pat
 
 
 def test_clients_are_shown_the_look_up_tables(vault):
-    catalogue = Catalogue(vault.domain, vault.lookups.current())
+    catalogue = Catalogue(vault.linked, vault.lookups.current())
 
     def shown(sql):
         return [*catalogue.show(read_statement(sql), (), ()).rows]
@@ -374,3 +375,26 @@ def test_a_name_of_a_with_means_what_is_nearest(vault):
 def test_what_other_databases_write_is_refused_with_what_to_write_here(vault, sql, hint):
     with pytest.raises((UnsupportedQuery, DomainError), match=hint):
         vault.explain(sql)
+
+
+def test_of_two_that_are_added_at_once_both_are_there(vault, tmp_path, monkeypatch):
+    """The note that names all of them is written in a turn: another one that came in between is not left out."""
+    other, note = Vault.open(vault.path), Ledger.note_after
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.csv").write_text(DAYS)
+
+    def late(*given):
+        monkeypatch.setattr(Ledger, "note_after", note)
+        other.lookups.add(tmp_path / "two.csv", name="two", key="n")
+        return note(*given)
+
+    monkeypatch.setattr(Ledger, "note_after", late)
+    vault.lookups.add(tmp_path / "one.csv", name="one", key="n")
+    assert set(vault.lookups.current()) == {"icd9", "words", "two", "one"}
+    monkeypatch.setattr(Ledger, "note_after", late)
+    (tmp_path / "two.csv").write_text(ICD)
+    other = Vault.open(vault.path)
+    head = vault.ledger.head
+    with pytest.raises(VaultError, match="there is a look-up table two already"):
+        vault.lookups.add(tmp_path / "two.csv", name="two", key="code")
+    assert vault.ledger.head == head

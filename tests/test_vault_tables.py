@@ -21,12 +21,9 @@ from discreet.errors import (
     UnsupportedQuery,
     VaultError,
 )
-from discreet.home import declared_domain
 from discreet.ledger import checkpoint
 from discreet.ledger.asker import Asker
 from discreet.release.gate import Gate
-from discreet.server.desk import FrontDesk
-from discreet.server.pace import Bucket
 from discreet.vault import Vault
 from tests.domain.test_read_tables import ALL, ENCOUNTERS, PATIENTS, PRESCRIPTIONS
 
@@ -256,7 +253,7 @@ def test_an_entry_is_told_in_the_words_of_its_table(vault):
         ({"live": True}, UnsupportedQuery, "takes no live"),
         ({"queries": 10, "delta": 1}, UnsupportedQuery, "takes no queries"),
         ({"discover": 0.1}, InvalidBudget, "declares all its values"),
-        ({"through": "2026-12"}, UnsupportedQuery, "takes no through"),
+        ({"through": "2026-12"}, DomainError, "through is about a table that grows"),
         ({"epsilon": None}, InvalidBudget, "one currency"),
     ],
 )
@@ -277,8 +274,6 @@ def test_a_mapping_of_tables_needs_a_domain_of_several(place):
 
 def test_what_is_not_done_over_several_tables_is_refused(vault):
     for refused in (
-        lambda: vault.append(FILES),
-        lambda: vault.erase(pd.DataFrame({"patient": [1]})),
         lambda: vault.buckets,
         lambda: vault.sulq.ask("everyone", "sex = 'F'"),
     ):
@@ -323,9 +318,6 @@ def test_the_command_line_says_what_to_write_instead():
     assert "two sources" in run(INIT.replace("encounters=", "patients="))[2]
     assert run(INIT)[0] == 0
     assert "--table patients=patients.csv" in run("refresh vault --table patients.parquet")[2]
-    code, _, said = run("serve vault --port 0")
-    assert code == 1
-    assert "several tables" in said
 
 
 def test_a_domain_of_several_tables_is_checked_before_a_vault_is_made(place):
@@ -385,8 +377,7 @@ def test_it_is_opened_from_a_checkpoint_as_it_was(vault, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "instead"),
     [
-        ("append vault encounters.parquet", "`discreet refresh` takes all of them anew"),
-        ("erase vault --ids gone.csv", "take them out of the sources, and `discreet refresh`"),
+        ("append vault encounters=encounters.parquet", "encounters does not grow"),
         ("buckets publish vault --sensitive sex --limits 0.5 --out x", "make a vault over one of them"),
     ],
 )
@@ -434,10 +425,3 @@ def test_tables_too_large_together_for_a_dense_map_share_a_histogram_that_never_
     audit = audit_vault(vault.path)
     assert [check.name for check in audit.checks if check.findings] == []
     assert audit.spent == Fraction(8, 10)
-
-
-def test_a_server_of_a_folder_says_why_it_does_not_serve_it(vault):
-    with pytest.raises(VaultError, match="over several tables, patients, encounters, prescriptions"):
-        declared_domain(vault.path)
-    with pytest.raises(VaultError, match="a server shows one"):
-        FrontDesk(vault, Bucket(1), deadline=None)

@@ -20,7 +20,7 @@ from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import Entry
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.reserve import Reserve
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import Era, SnapshotId
 from discreet.ledger.spend import Cost, Refusal
 from discreet.ledger.standing import FactNote, Standing
 
@@ -40,14 +40,17 @@ class Books:
         return None if self._place is None else self._place.table.name
 
     @property
+    def whole(self) -> "Books":
+        """The books of all tables together: regions and costs are of what a person is in all of them."""
+        return self if self._place is None else Books(self._followed)
+
+    @property
     def domain(self) -> Domain:
         """What may be asked about: the domain, and of a table that grows the periods that are closed by now."""
-        if self._place is not None:
-            return self._place.table.domain
-        if self._followed.state.domain.growing is None:
-            return self._followed.state.domain
+        if self.horizon.growing is None:
+            return self.horizon
         with self._followed.current() as state:
-            return state.growth.domain
+            return state.growth.so_far(self.horizon)
 
     @property
     def horizon(self) -> Domain:
@@ -56,11 +59,11 @@ class Books:
 
     def domain_of(self, snapshot: SnapshotId | None) -> Domain:
         """What could be asked about when a snapshot was the last, as far as the journal was looked at."""
-        return self._place.table.domain if self._place is not None else self._followed.state.growth.domain_of(snapshot)
+        return self._followed.state.growth.cut(self.horizon, snapshot)
 
     @property
     def closed_period(self) -> str | None:
-        """The last period that is closed; None where the table does not grow."""
+        """The last period that is closed; None where no table grows."""
         with self._followed.current() as state:
             return state.growth.last
 
@@ -80,7 +83,7 @@ class Books:
         budget = self._followed.state.budget
         return budget if self._place is None else budget.over(self._place.table.max_rows)
 
-    def _of_person(self, cost: Cost) -> Cost:
+    def of_person(self, cost: Cost) -> Cost:
         """A cost as the spend map has it."""
         return cost if self._place is None else cost.moved(self._place.box)
 
@@ -136,6 +139,15 @@ class Books:
         first table."""
         with self._followed.current() as state:
             return state.refreshed
+
+    @property
+    def eras(self) -> tuple[Era, ...]:
+        """The snapshots since the last refresh that people were taken out of, in order. An erasure that nobody here has
+        seen yet may be passed over: where there was none before, this looks at nothing."""
+        if not self._followed.state.eras:
+            return ()
+        with self._followed.current() as state:
+            return state.eras
 
     @property
     def reach(self) -> tuple[SnapshotId | None, int, int]:
@@ -319,19 +331,19 @@ class Books:
     def refusal(self, cost: Cost) -> Refusal | None:
         """What a charge would be refused for now; None where it would fit."""
         with self._followed.current() as state:
-            found = state.refusal(self._of_person(cost))
+            found = state.refusal(self.of_person(cost))
         seen = None if found is None or self._place is None else replace(found, where=self._place.seen(found.where))
         return seen or found
 
     def require(self, cost: Cost, asker: Asker | None = None) -> None:
         """Raise what a charge would be refused with now; charge nothing."""
         with self._followed.current() as state:
-            state.require_fit(self._of_person(cost), asker)
+            state.require_fit(self.of_person(cost), asker)
 
     def fits(self, cost: Cost, asker: Asker | None = None) -> bool:
         """Whether a charge would be let through now, by the vault's budget and by its asker's quota."""
         with self._followed.current() as state:
-            cost = self._of_person(cost)
+            cost = self.of_person(cost)
             return state.refusal(cost) is None and state.askers.let(asker, cost, state.budget)
 
     def left(self, region: Region) -> int:

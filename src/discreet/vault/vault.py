@@ -19,12 +19,14 @@ from discreet.account import (
     plan_text,
     plot_budget,
 )
+from discreet.answer.as_of import foreseen_of, repeating, said_of
 from discreet.answer.ask import ask, explain
 from discreet.answer.desk import Desk
 from discreet.answer.policy import Policy, Wish, exponential_like
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTable, LinkedTables
 from discreet.errors import (
     DiscreetError,
     PartyError,
@@ -47,6 +49,7 @@ from discreet.home import (
 )
 from discreet.ledger.asker import Asker
 from discreet.ledger.budget import QueryBudget, require_amounts
+from discreet.ledger.charge import Charge
 from discreet.ledger.currency import require_currency
 from discreet.ledger.declared import domain_in, tables_in
 from discreet.ledger.guarantee import Neighbours
@@ -232,6 +235,10 @@ class Vault(NotebookView):
         over = self._all[tables_in(self.ledger.header)[name].name]
         return replace(over, _gate=replace(over._gate, asker=self._gate.asker, slots=self._gate.slots))
 
+    def of_charge(self, charge: Charge) -> "Vault":
+        """The same vault over the table that a charge is of."""
+        return self if charge.table is None else self.table(charge.table)
+
     def _require_alone(self, what: str, instead: str = "make a vault over one of them for that") -> None:
         """Refuse what is not done over several tables, and say what to do instead."""
         if self._all:
@@ -245,14 +252,21 @@ class Vault(NotebookView):
         """The names of its tables in SQL."""
         return tuple(self._all) or (self.domain.name,)
 
-    def _asked_of(self, sql: str) -> "tuple[Vault, str]":
-        """Where a statement is answered, and what it is there: of several tables, the one that it is about."""
-        if not self._all:
-            return self, sql
-        from discreet.sql.tables import table_asked
+    @property
+    def linked(self) -> LinkedTables:
+        """Its tables as they may be asked now, and how they are joined."""
+        if self._all:
+            return tables_in(self.ledger.header)
+        return LinkedTables((LinkedTable(self.domain, len(self.domain.attributes)),))
 
-        table, text = table_asked(sql, tables_in(self.ledger.header))
-        return self.table(table.name), text
+    def asked_of(self, sql: str) -> "tuple[tuple[Vault, ...], str]":
+        """Where a statement is answered, and what it is there: of several tables, those that it is about."""
+        if not self._all:
+            return (self,), sql
+        from discreet.sql.tables import tables_asked
+
+        asked, text = tables_asked(sql, self.linked)
+        return tuple(self.table(table.name) for table in asked), text
 
     @property
     def domain(self) -> Domain:
@@ -323,8 +337,9 @@ class Vault(NotebookView):
         return replace(own, route=self._facts_asked) if self._all else own
 
     def _facts_asked(self, sql: str) -> "tuple[VaultFacts, str]":
-        over, text = self._asked_of(sql)
-        return over.facts, text
+        overs, text = self.asked_of(sql)
+        _require_one(overs, "a fact")
+        return overs[0].facts, text
 
     @property
     def buckets(self) -> "VaultBuckets":
@@ -369,7 +384,9 @@ class Vault(NotebookView):
             ledger = self.ledger
             spent = ledger.budget.in_words(ledger.budget.amount_of(ledger.spent_max))
             told = [*told, ("promise", ledger.guarantee), ("spent", f"{spent} where most is spent")]
-        return f"Vault over {self.domain.name}", told
+        others = [name for name in self.tables if name != self.domain.name]
+        beside = f", beside {', '.join(others)}" if others else ""
+        return f"Vault over {self.domain.name}{beside}", told
 
     def count(self, *, by: str | Sequence[str] = (), **conditions: object) -> Count:
         """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""
@@ -416,21 +433,28 @@ class Vault(NotebookView):
         With `estimate="modelled"` it is read from `model`, that of everything public: sharper and biased, and for
         nothing, whatever is left; refused where nothing that was released tells of it.
         """
-        over, sql = self._asked_of(sql)
+        (over, *others), sql = self.asked_of(sql)
         if estimate != "unbiased":
+            _require_one([over, *others], "the model of everything public")
             self._require_model(
                 estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
             )
             return over._ask_model(sql, confidence)
         wish = Wish.of(over.policy, scale, within, confidence)
+        if others:
+            from discreet.vault.linked import ask_over
+
+            how = {"weights": weights, "relax": relax, "compound_size": compound_size}
+            return ask_over([over, *others], sql, wish, how)
         memory = over._memory  # of one domain, also where rows are appended meanwhile
         asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
         purchase = Purchase(over._gate.over(memory.domain), over.policy.limits)
+        desk = repeating(asked, wish, desk, memory.earlier())
         if isinstance(asked, Question):
-            return ask(asked, wish, desk, purchase)
+            return said_of(ask(asked, wish, desk, purchase), desk)
         from discreet.answer.statement import ask_statement  # most questions have no public half
 
-        return ask_statement(asked, wish, desk, purchase)
+        return said_of(ask_statement(asked, wish, desk, purchase), desk)
 
     @staticmethod
     def _require_model(estimate: str, **sharper: object) -> None:
@@ -461,8 +485,9 @@ class Vault(NotebookView):
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        over, sql = self._asked_of(sql)
+        (over, *others), sql = self.asked_of(sql)
         if estimate != "unbiased":
+            _require_one([over, *others], "the model of everything public")
             from discreet.answer.modelled import explain_modelled
             from discreet.vault.models import public_measurements
 
@@ -472,12 +497,19 @@ class Vault(NotebookView):
             plain = Wish.of(over.policy, None, None, confidence)
             return explain_modelled(over._memory.question(sql), plain, public_measurements(over), over._desk)
         wish = Wish.of(over.policy, scale, within, confidence)
-        asked, desk = over._memory.question(sql), over._desk.relaxing(relax, weights, compound_size)
+        if others:
+            from discreet.vault.linked import explain_over
+
+            how = {"weights": weights, "relax": relax, "compound_size": compound_size}
+            return explain_over([over, *others], sql, wish, how)
+        memory = over._memory
+        asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
+        desk = repeating(asked, wish, desk, memory.earlier())
         if isinstance(asked, Question):
-            return explain(asked, wish, desk)
+            return foreseen_of(explain(asked, wish, desk), desk)
         from discreet.answer.foreseen_statement import explain_statement
 
-        return explain_statement(asked, wish, desk)
+        return foreseen_of(explain_statement(asked, wish, desk), desk)
 
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer
@@ -531,8 +563,7 @@ class Vault(NotebookView):
             raise VaultError(f"charge {charge} was closed without an answer: it paid for an earlier snapshot")
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
-        over = self if found.table is None else self.table(found.table)
-        return over._memory.recall(found, record)
+        return self.of_charge(found)._memory.recall(found, record)
 
     def plan_text(self: Public, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
@@ -603,10 +634,9 @@ class Vault(NotebookView):
 
         if currency is not None:
             require_currency(self.ledger.budget, currency)
-        if self._all:
-            return refresh_all(self, table, live, unless_same, progress, fitted)
         erased = None if readmit else kept_out(self)
-        return refresh(self, table, live, unless_same, progress, fitted, erased)
+        take = refresh_all if self._all else refresh
+        return take(self, table, live, unless_same, progress, fitted, erased)
 
     def append(
         self,
@@ -616,8 +646,9 @@ class Vault(NotebookView):
         progress: Progress = silent,
         fitted: Fitted | None = None,
     ) -> Receipt:
-        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own is.
-        With `through` those of all periods up to that one, 2026-12 say. They are closed then.
+        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own
+        is; of several tables that grow, from a mapping of their names to sources, and from where the others are. With
+        `through` those of all periods up to that one, 2026-12 say. They are closed then.
 
         Rows of other periods are left out; the domain may refuse those of closed ones. Rows that are there stay as they
         were, so that what was released stays true, answers on and costs nothing again; and nothing that was spent
@@ -627,9 +658,9 @@ class Vault(NotebookView):
         from discreet.vault.append import append_rows
         from discreet.vault.at_append import publish_standing
 
-        self._require_alone("rows are appended", "`discreet refresh` takes all of them anew, and levels what is spent")
         receipt = append_rows(self, table, through, progress, fitted)
-        publish_standing(self)
+        for over in self._all.values() or [self]:
+            publish_standing(over)
         return receipt
 
     def erase(self, ids: object) -> "Erasure":
@@ -644,8 +675,6 @@ class Vault(NotebookView):
         """
         from discreet.vault.erasure import erase_people
 
-        instead = "take them out of the sources, and `discreet refresh`, which levels what is spent"
-        self._require_alone("people are erased", instead)
         return erase_people(self, ids)
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
@@ -656,6 +685,13 @@ def _roster(home: Path, fingerprint: str) -> "Roster":
     from discreet.table.roster import load_roster
 
     return load_roster(home / ROSTER, fingerprint)
+
+
+def _require_one(overs: "Sequence[Public]", what: str) -> None:
+    """Refuse a statement over several tables for what is of one."""
+    if len(overs) > 1:
+        names = " and ".join(over.domain.name for over in overs)
+        raise UnsupportedQuery(f"{what} is of one table, and this is about {names}; say it of each")
 
 
 def _facts(gate: Gate) -> "VaultFacts":

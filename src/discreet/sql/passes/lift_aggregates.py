@@ -8,7 +8,9 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.sql.passes.grouping_sets import grouping_sets
+from discreet.sql.passes.tables import Domains, domain_of
 from discreet.sql.passes.tree import (
+    OUTER,
     is_aggregate,
     is_aggregated,
     lines_of,
@@ -33,20 +35,23 @@ class PrivateSelect:
     select: exp.Select
     is_declared: bool
     """Whether nothing but the groups is asked for: those that the domain declares."""
+    domain: Domain
+    """Of the table that it is over."""
 
 
-def lift_aggregates(tree: exp.Query, domain: Domain) -> tuple[exp.Query, list[PrivateSelect]]:
-    """The public half of a statement, and the private SELECTs that it reads; the same SELECT is one of them."""
+def lift_aggregates(tree: exp.Query, domains: Domains) -> tuple[exp.Query, list[PrivateSelect]]:
+    """The public half of a statement, and the private SELECTs that it reads, each over one table; the same SELECT is
+    one of them."""
     private: dict[str, PrivateSelect] = {}
 
     def lifted(select: exp.Select) -> exp.Select:
-        lifter = _Lifter(select, domain)
+        lifter = _Lifter(select, domain_of(select, domains))
         public = lifter.public_select()
         names = []
         for keys in lifter.sets:
             block, is_declared = lifter.private_select(keys), not lifter.calls
             key = f"{is_declared} {block.sql('duckdb')}"
-            private.setdefault(key, PrivateSelect(f"{TABLE}{len(private)}", block, is_declared))
+            private.setdefault(key, PrivateSelect(f"{TABLE}{len(private)}", block, is_declared, lifter.domain))
             names.append(private[key].name)
         public.set("from_", exp.From(this=lifter.source(names)))
         return public
@@ -110,7 +115,7 @@ class _Lifter:
     def _public(self, node: exp.Expression) -> exp.Expression:
         """An expression over attributes as one over a block's columns."""
         if isinstance(node, exp.Query):
-            return node.copy()
+            return self._query(node)
         key = None if isinstance(node, exp.Literal) else self.keys.get(text_of(node.unnest()))
         if key is not None:
             return exp.column(key, table=TABLE)
@@ -125,6 +130,14 @@ class _Lifter:
         if is_aggregate(node):
             return exp.column(self._call(node), table=TABLE)
         return map_children(node, self._public)
+
+    def _query(self, node: exp.Query) -> exp.Expression:
+        """A sub-query of results, with what it names of the groups around it as columns of their block."""
+        found = node.copy()
+        for outer in [*found.find_all(exp.Anonymous)]:
+            if outer.this == OUTER:
+                outer.replace(self._public(outer.expressions[0]))
+        return found
 
     def _grouping(self, node: exp.Grouping) -> exp.Expression:
         """GROUPING(a, b): a bit for each, 1 where the line's set does not group by it."""

@@ -11,8 +11,9 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.sql.passes.relation import TableRows
+from discreet.sql.passes.tables import rows_of
 from discreet.sql.passes.tree import (
-    ROWS,
+    OUTER,
     has_aggregate,
     is_aggregated,
     is_star,
@@ -62,7 +63,7 @@ def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, .
         elif node.find(exp.Window) is not None:
             raise UnsupportedQuery(f"a window over rows is not supported{place_of(node)}; {ROWS_ONLY}")
         columns[name_of(output).lower()] = names.column(node)
-    return TableRows(columns, where, is_open, numbered=numbered, lines=names.rows.lines)
+    return TableRows(names.rows.table, columns, where, is_open, numbered=numbered, lines=names.rows.lines)
 
 
 @dataclass(frozen=True)
@@ -76,9 +77,14 @@ class Names:
     """How long the expressions were that columns stood for."""
 
     def column(self, node: exp.Expression) -> exp.Expression:
-        """An expression over these rows as one over attributes; sub-queries, whose names are their own, are left."""
+        """An expression over these rows as one over attributes; sub-queries, whose names are their own, are left but
+        for what is marked in them."""
         if isinstance(node, exp.Query):
-            return node.copy()
+            found = node.copy()
+            for outer in [*found.find_all(exp.Anonymous)]:
+                if outer.this == OUTER:
+                    outer.set("expressions", [self.column(one) for one in outer.expressions])
+            return found
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
             return self._attribute(node)
         return with_parts(node, self.column)
@@ -150,7 +156,7 @@ class _Qualifier:
         group = select.args.get("group")
         groups = None if group is None else self._groups(group)
         outputs = [output_of(self.names.column(output.unalias()), name_of(output)) for output in select.expressions]
-        tree = exp.Select(expressions=outputs, from_=exp.From(this=exp.to_table(ROWS)))
+        tree = exp.Select(expressions=outputs, from_=exp.From(this=rows_of(self.names.domain)))
         tree.set("with_", kept)
         if where:
             tree.set("where", exp.Where(this=exp.and_(*(part.copy() for part in where), copy=False)))
