@@ -133,7 +133,7 @@ def test_the_page_on_wide_tables_says_what_its_numbers_say():
         "100",
         "100,000",
         "2023",
-        "4",
+        "4.8",
         "2",
         "0.35",
         "0.1%",
