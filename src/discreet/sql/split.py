@@ -19,7 +19,7 @@ from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery
 from discreet.sql.lineage import Lineage
 from discreet.sql.lookup import Lookup, Lookups, no_lookups
-from discreet.sql.parse import parse, parse_select
+from discreet.sql.parse import parse_select
 from discreet.sql.passes.answer_first import Known, Values, fill_answers, single_values, unanswered
 from discreet.sql.passes.expand_aggregates import expand_aggregates
 from discreet.sql.passes.inline_rows import inline_rows
@@ -34,7 +34,8 @@ from discreet.sql.passes.spell_out import spell_out
 from discreet.sql.passes.tree import text_of
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 from discreet.sql.sandbox import check
-from discreet.sql.syntax import read_query
+from discreet.sql.syntax import one_select, query_of, read_query
+from discreet.sql.tokens import read_tokens
 
 __all__ = ["LINE", "TABLE", "Block", "Known", "Statement", "Stepwise", "Values", "noise_of", "read", "split"]
 
@@ -81,16 +82,22 @@ class Stepwise:
 
 def read(text: str, domain: Domain, lookups: Lookups = no_lookups) -> "Question | Statement | Stepwise":
     """What a text asks: one plain SELECT over the table, or a statement in its halves. Raises as `parse` does."""
+    tokens = read_tokens(text)
+    tree = query_of(tokens, text)
     try:
-        return parse(text, domain)
+        return parse_select(one_select(tree, tokens), text, domain)
     except (UnsupportedQuery, DomainError):
-        return split(text, domain, lookups())
+        return _split_whole(tree, _Context(text, domain, lookups()))
 
 
 def split(text: str, domain: Domain, lookups: Mapping[str, Lookup] | None = None) -> Statement | Stepwise:
     """The halves of a statement, or what has to be answered before they are known. Raises as `parse` does."""
+    return _split_whole(read_query(text), _Context(text, domain, lookups or {}))
+
+
+def _split_whole(tree: exp.Query, context: "_Context") -> Statement | Stepwise:
     try:
-        return _split(read_query(text), _Context(text, domain, lookups or {}), {})
+        return _split(tree, context, {})
     except RecursionError:
         raise UnsupportedQuery("the statement is nested too deeply; write it flatter") from None
 

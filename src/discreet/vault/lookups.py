@@ -1,6 +1,7 @@
 """Look-up tables: public code lists that questions may join with."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,7 @@ class VaultLookups(FieldsView):
         if tables_in(self.ledger.header).find(lookup.name) is not None:
             raise VaultError(f"{name} is the name of the vault's table; choose another")
         digest = hashlib.sha256(content).hexdigest()
-        noted: dict[str, Any] = self.ledger.latest(LOOKUPS) or {}
+        noted = lookups_noted(self.ledger)
         if lookup.name in noted:
             if noted[lookup.name] == {"key": lookup.key, "sha256": digest}:
                 return lookup
@@ -51,12 +52,17 @@ class VaultLookups(FieldsView):
 
     def current(self) -> dict[str, Lookup]:
         """The look-up tables by their names. A file that is not the one that was added raises VaultError."""
-        return read_lookups(self.home, self.ledger)
+        return read_lookups(self.home, lookups_noted(self.ledger))
 
 
-def read_lookups(home: Path, ledger: Books) -> dict[str, Lookup]:
-    """The look-up tables that a journal names."""
+def lookups_noted(ledger: Books) -> Mapping[str, Any]:
+    """The look-up tables that a journal names: the key and the digest of each."""
     noted: dict[str, Any] = ledger.latest(LOOKUPS) or {}
+    return noted
+
+
+def read_lookups(home: Path, noted: Mapping[str, Any]) -> dict[str, Lookup]:
+    """The look-up tables that were noted."""
     return {name: _read(home, name, about) for name, about in noted.items()}
 
 
