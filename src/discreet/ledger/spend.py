@@ -125,7 +125,9 @@ def _most(lows: NDArray[np.int64], highs: NDArray[np.int64], units: NDArray[Any]
         touched = [field for field in fields if axis in field[0]]
         around = _together([axes for axes, _ in touched])
         shapes = [[sizes[one] if one in axes else 1 for one in around] for axes, _ in touched]
-        summed = sum(counted.reshape(shape) for (_, counted), shape in zip(touched, shapes, strict=True))
+        summed = np.zeros([sizes[one] for one in around], units.dtype)
+        for (_, counted), shape in zip(touched, shapes, strict=True):
+            summed += counted.reshape(shape)
         left = tuple(one for one in around if one != axis)
         fields = [field for field in fields if axis not in field[0]] + [(left, summed.max(axis=around.index(axis)))]
     return sum(int(counted) for _, counted in fields)
