@@ -13,6 +13,7 @@ import numpy as np
 
 from bench.figure import Figure
 from bench.mixture import MOST_CELLS, cells_of, clipped, variation
+from bench.model_peers.kept import variation_beside
 from discreet.ledger.conversion import rho_for
 from discreet.vault.vault import Vault
 from experiments.tables.tables import census_income
@@ -38,8 +39,8 @@ def figures() -> Iterator[Figure]:
     pairs, three, least = np.mean(found, axis=0)
     note = (
         f"219,751 rows, 45 pairs measured, {SEEDS} releases, {np.mean(cpu):.0f} CPU s each; least squares, "
-        f"clipped at 0, {least:.4f}; the {len(triples)} triples of at most {MOST_CELLS:,} cells {three:.4f}; MST and "
-        "AIM were not measured on it"
+        f"clipped at 0, {least:.4f}; the {len(triples)} triples of at most {MOST_CELLS:,} cells {three:.4f}; "
+        f"{variation_beside('Census-Income, 10 columns', '1', 2)}"
     )
     yield Figure(
         "Census-Income, 10 columns, (1, 10⁻⁹), modelled: total variation, 2-way", pairs, least, "lower", "", note

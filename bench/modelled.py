@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bench.figure import Figure
-from bench.model_peers.kept import kept
+from bench.model_peers.kept import memory_beside, seconds_beside, variation_beside
 from discreet.cube.cube import Cube
 from discreet.cube.modelled import Modelled
 from discreet.cube.plan import CubePlan
@@ -40,7 +40,6 @@ ASKED = (
 """Questions of an eighth of ε each at a scale of 8."""
 
 DELTA = Fraction(1, 10**9)
-TOLD = ("AIM", "MST")
 CHOSEN_AS_ONE_GOES = 0.121
 """Mean total variation of triples of Adult at (0.1, 10⁻⁹) where what to measure is chosen as one goes, as AIM does:
 measured once, before and elsewhere."""
@@ -148,15 +147,15 @@ def other_budgets(vault: Vault, base: NDArray[np.float64]) -> Iterator[Figure]:
     """A tenth and ten times of ε: all triples, and what the planner chooses by itself where that is something else."""
     for epsilon in (Fraction(1, 10), Fraction(10)):
         spent = rho_for(epsilon, DELTA)
+        chosen = vault.cubes.plan(rho=spent, planner="model")  # before all triples are published: it would be they
         (pairs, triples, least), cpu = distances_of(
             vault, base, vault.cubes.plan(rho=spent, planner="model", cuboids=3)
         )
-        chosen = vault.cubes.plan(rho=spent, planner="model")
         if chosen.candidates:
             yield from adaptive_figures(vault, base, epsilon, chosen, triples)
         note = (
             f"2-way {pairs:.4f}; least squares of the same releases, clipped at 0, {least:.4f}; {SEEDS} releases, "
-            f"{cpu:.0f} CPU s each; {of_peers('Adult', str(epsilon))}"
+            f"{cpu:.0f} CPU s each; {variation_beside('Adult', str(epsilon), 3)}"
         )
         name = f"Adult, ({float(epsilon):g}, 10⁻⁹), all triples, modelled: total variation, 3-way"
         yield Figure(name, triples, least, "lower", "", note)
@@ -174,15 +173,6 @@ def adaptive_figures(
     yield Figure(name, triples / fixed, 1, "lower", "×", f"{triples:.4f} against {fixed:.4f}")
 
 
-def of_peers(table: str, epsilon: str) -> str:
-    """What was kept of other tools at (ε, 10^-9), triples in total variation."""
-    found = {one.run.tool: one.model[1] for one in kept() if (one.run.table, one.run.epsilon) == (table, epsilon)}
-    told = {"aim": "AIM", "mst": "MST"}
-    return ", ".join(
-        f"{told[tool]} {found[tool]:.4f}" if tool in found else f"{told[tool]} was not run" for tool in told
-    )
-
-
 def census_figures(table: Coded, folder: Path) -> Iterator[Figure]:
     """The seven columns of Census-Income that are like Adult's, with the same settings."""
     rows, domain = table.write(folder)
@@ -191,7 +181,7 @@ def census_figures(table: Coded, folder: Path) -> Iterator[Figure]:
     (pairs, triples, least), cpu = distances_of(vault, table.base_cuboid().astype(float), plan)
     note = (
         f"219,751 rows, 7 columns; 2-way {pairs:.4f}; least squares, clipped at 0, {least:.4f}; {SEEDS} releases, "
-        f"{cpu:.0f} CPU s each; {of_peers('Census-Income, 7 columns', '1')}"
+        f"{cpu:.0f} CPU s each; {variation_beside('Census-Income, 7 columns', '1', 3)}"
     )
     yield Figure("Census-Income, (1, 10⁻⁹), modelled: total variation, 3-way", triples, least, "lower", "", note)
 
@@ -228,16 +218,14 @@ def approximate_figures(vault: Vault, base: NDArray[np.float64]) -> Iterator[Fig
         seconds.append(time.process_time() - start)
         distances.append([variation(cube, truth, order) for order in (2, 3)])
     pairs, triples = np.mean(distances, axis=0)
-    note = f"AIM .0153, MST .0410; {SEEDS} releases of 56 triples"
-    yield Figure("Adult, (1, 10⁻⁹), modelled: total variation, 2-way", pairs, 0.0135, "lower", "", note)
-    yield Figure(
-        "Adult, (1, 10⁻⁹), modelled: total variation, 3-way", triples, 0.033, "lower", "", "AIM .0381, MST .0863"
-    )
-    note = "publish and fit, CPU seconds, the shortest; AIM 571"
+    for order, value, bar in ((2, pairs, 0.0135), (3, triples, 0.033)):
+        note = f"{SEEDS} releases of 56 triples; {variation_beside('Adult', '1', order)}"
+        yield Figure(f"Adult, (1, 10⁻⁹), modelled: total variation, {order}-way", value, bar, "lower", "", note)
+    note = f"publish and fit, CPU seconds, the shortest; {seconds_beside('Adult', '1')}"
     yield from rows_figures(cube, truth)
     yield Figure("Adult, (1, 10⁻⁹), modelled: time", min(seconds), 60, "lower", "CPU s", note)
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
-    yield Figure("Adult, modelled: memory of the whole process", most, 1, "lower", "GB", "AIM 4.4 GB")
+    yield Figure("Adult, modelled: memory of the whole process", most, 1, "lower", "GB", memory_beside("Adult", "1"))
 
 
 def rows_figures(cube: Cube, truth: Cuboids) -> Iterator[Figure]:

@@ -228,6 +228,22 @@ def test_of_several_tables_each_is_told_by_its_name_and_why_rows_are_nobodys(mon
     Path("visits.csv").write_text("n,ward\n1,a\n2,a\n77,a\n")
     tables = ("--table", "people=one.csv", "--table", "visits=visits.csv", "--domain", "two.toml")
     asked = ("init", "two", *tables, "--epsilon", "1", "--neighbours", "add-remove")
+    given = ("people=one.csv", "visits=visits.csv")
+    code, shown, _ = run("domain", "fit", *given, "two.toml")
+    assert code == 0
+    assert "people: 9 rows read, 9 kept, 0 lost." in shown
+    assert "visits: 3 rows read, 2 kept, 1 lost (33.3%)." in shown
+    [people_fit, visits_fit] = json.loads(run("domain", "fit", *given, "two.toml", "--json")[1])["tables"]
+    assert (people_fit["table"], people_fit["kept"], visits_fit["nameless"], visits_fit["alike"]) == ("people", 9, 1, 0)
+    for wrong, said in (
+        (("domain", "fit", "one.csv", "two.toml"), "several tables are given by their names"),
+        (("domain", "fit", *given, "people.toml"), "people.toml is of one table, and 2 sources are given"),
+        (("domain", "fit", "two.toml", *given), "the table comes first"),
+        (("domain", "propose", *given, "--name", "x"), "leave out --name"),
+    ):
+        code, _, error = run(*wrong)
+        assert (code, said in " ".join(error.split())) == (1, True), error
+    assert "[tables.visits]" in run("domain", "propose", *given)[1]
     code, shown, error = run(*asked)
     assert (code, "more than 5% of the rows of visits would be left out" in " ".join((shown + error).split())) == (
         1,

@@ -255,7 +255,7 @@ def test_an_entry_is_told_in_the_words_of_its_table(vault):
         ({"id": "patient", "max_rows": 2}, UnsupportedQuery, "takes no id and no max_rows"),
         ({"live": True}, UnsupportedQuery, "takes no live"),
         ({"queries": 10, "delta": 1}, UnsupportedQuery, "takes no queries"),
-        ({"discover": 0.1}, UnsupportedQuery, "takes no discover"),
+        ({"discover": 0.1}, InvalidBudget, "declares all its values"),
         ({"through": "2026-12"}, UnsupportedQuery, "takes no through"),
         ({"epsilon": None}, InvalidBudget, "one currency"),
     ],
@@ -277,14 +277,9 @@ def test_a_mapping_of_tables_needs_a_domain_of_several(place):
 
 def test_what_is_not_done_over_several_tables_is_refused(vault):
     for refused in (
-        lambda: vault.cubes,
-        lambda: vault.running,
         lambda: vault.append(FILES),
         lambda: vault.erase(pd.DataFrame({"patient": [1]})),
-        lambda: vault.rows,
         lambda: vault.buckets,
-        lambda: vault.facts.add("SELECT COUNT(*) FROM patients", 120),
-        lambda: vault.table("encounters").facts.preview("SELECT COUNT(*) FROM encounters", 1),
         lambda: vault.sulq.ask("everyone", "sex = 'F'"),
     ):
         with pytest.raises((UnsupportedQuery, VaultError)):
@@ -392,7 +387,7 @@ def test_it_is_opened_from_a_checkpoint_as_it_was(vault, monkeypatch):
     [
         ("append vault encounters.parquet", "`discreet refresh` takes all of them anew"),
         ("erase vault --ids gone.csv", "take them out of the sources, and `discreet refresh`"),
-        ("running plan vault --each month", "make a vault over one of them"),
+        ("buckets publish vault --sensitive sex --limits 0.5 --out x", "make a vault over one of them"),
     ],
 )
 def test_what_is_not_done_over_several_tables_is_refused_with_what_to_do_instead(command, instead):

@@ -56,7 +56,7 @@ def run_what_is_left(told: Callable[[str], None], wanted: tuple[str, ...] = ()) 
             try:
                 found = ran(run)
             except subprocess.CalledProcessError as error:
-                told(f"{run} failed: {error.stderr.strip().splitlines()[-1]}")
+                told(f"{run} failed: {(error.stderr.strip().splitlines() or [error])[-1]}")
                 continue
             keep(found)
             seconds = found.about["cpu_seconds"]

@@ -1,11 +1,13 @@
 """What other tools were run on, and how near they came: as it was kept."""
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).parent / "results.json"
+TOOLS = {"aim": "AIM", "mst": "MST"}
 
 
 @dataclass(frozen=True)
@@ -39,3 +41,26 @@ def keep(found: Found) -> None:
     """Beside what is kept already."""
     lines = [asdict(one) for one in [*kept(), found]]
     RESULTS.write_text(json.dumps(lines, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def beside(table: str, epsilon: str, say: Callable[[Found], str]) -> str:
+    """What is told of each tool on a table at (ε, 10^-9), or that it was not run."""
+    found = {one.run.tool: one for one in kept() if (one.run.table, one.run.epsilon) == (table, epsilon)}
+    return ", ".join(
+        f"{title} {say(found[tool])}" if tool in found else f"{title} was not run" for tool, title in TOOLS.items()
+    )
+
+
+def variation_beside(table: str, epsilon: str, order: int) -> str:
+    """Total variation of pairs, or of triples, of each tool's model and rows."""
+    return beside(table, epsilon, lambda one: f"{one.model[order - 2]:.4f} and its rows {one.rows[order - 2]:.4f}")
+
+
+def seconds_beside(table: str, epsilon: str) -> str:
+    """What each tool took."""
+    return beside(table, epsilon, lambda one: f"{one.about['cpu_seconds']:.0f} CPU s")
+
+
+def memory_beside(table: str, epsilon: str) -> str:
+    """What memory each tool's process took."""
+    return beside(table, epsilon, lambda one: f"{one.about['gigabytes']:.1f} GB")

@@ -4,5 +4,7 @@ import sys
 
 from experiments.redo import redo
 
+FIGURES = ("error",)
+
 if __name__ == "__main__":
-    sys.exit(redo("experiments.models", ["error"]))
+    sys.exit(redo("experiments.models", FIGURES))

@@ -8,7 +8,7 @@ from math import prod
 
 import numpy as np
 
-from discreet.ledger.buckets import BucketedSpend
+from discreet.ledger.grid import GridSpend
 from experiments.relaxation.database import accepted
 from experiments.relaxation.plot import write_rows
 from experiments.relaxation.printed import PrintedHistogram
@@ -26,8 +26,7 @@ def measured(setting: Setting) -> list[Row]:
         known = people() if setting.distribution == "data" else None
         queries = workload(setting.distribution, setting.volume, known, reading=reading)
         volumes = np.array([box.volume / prod(SHAPE) for box in queries])
-        # With our cuts so many buckets answer as many queries as the exact map does: Figure 11.
-        answered = np.array(accepted(BucketedSpend(domain(), setting.limit, MOST_BUCKETS), queries))
+        answered = np.array(accepted(GridSpend(domain(), setting.limit), queries))
         used = float((volumes * (1 - volumes))[answered].sum() / setting.limit)
         printed = PrintedHistogram(setting.limit, MOST_BUCKETS)
         stalled = sum(printed.ask(query) for query in queries)

@@ -23,7 +23,7 @@ def draw() -> None:
         lines = {"regression": _by_regression(trials), "the paper's search": _by_search(trials)}
         for (name, line), colour in zip(lines.items(), COLOURS, strict=False):
             panel.loglog(*zip(*line, strict=True), marker="o", color=colour, label=name)
-            rows += [(name, trials / 4, *point) for point in line]
+            rows += [(name, trials / 4, queries, f"{error:.4g}") for queries, error in line]
         terms = AccuracyTerms(PEOPLE, trials / 4, trials / 4)
         planned = [(count, terms.error_of_gap(count, 0.95)) for count in QUERIES]
         panel.loglog(*zip(*planned, strict=True), ls=":", color=COLOURS[-1], label="regression, planned")

@@ -5,10 +5,12 @@ import time
 
 from experiments.wide.table import ATTRIBUTES, draw
 
+FIGURES = ("wide",)
+
 
 def main() -> int:
     try:
-        attributes = [int(text) for text in sys.argv[1:]] or list(ATTRIBUTES)
+        attributes = [int(text) for text in sys.argv[1:] if text not in FIGURES] or list(ATTRIBUTES)
     except ValueError:
         print(f"numbers of attributes: {' '.join(map(str, ATTRIBUTES))}")
         return 2

@@ -1,6 +1,6 @@
 """What a vault tells of itself: its description, its budget, its journal in words. Public, and free."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTables
 from discreet.errors import DomainError
 from discreet.exact import equals_text, number_text
 from discreet.ledger import checkpoint
@@ -158,14 +159,14 @@ def description(ledger: Books) -> "DescriptionJson":
 
 def entries_in_words(ledger: Books, after: int = 0) -> "Iterator[EntryJson]":
     """The journal, entry by entry, with what each one says in words."""
-    domains = {table.name: table.domain for table in tables_in(ledger.header)}
+    tables = tables_in(ledger.header)
     for entry in ledger.entries(after):
         body = entry.parsed()
         yield {
             "seq": entry.seq,
             "at": body["at"],
             "kind": entry.kind,
-            "what": _in_words(entry, body, ledger, domains),
+            "what": _in_words(entry, body, ledger, tables),
             "hash": entry.hash.hex(),
             "body": _shown(entry, body),
         }
@@ -183,14 +184,14 @@ def plan_text(plan: Plan, domain: Domain) -> list[str]:
     return [f"{query_text(m.query, domain)}, {law_text(m.law)}" for m in plan.measurements]
 
 
-def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mapping[str, Domain]) -> str:
-    content = body["content"]
+def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, tables: LinkedTables) -> str:
+    content, of = body["content"], f" of {body['table']}" if "table" in body else ""
     match entry.kind:
         case "init":
-            found = [f"found of {name}: {told}" for name, told in ledger.domain.found_in_words.items()]
-            return "; ".join([f"a vault over {', '.join(domains)}: {ledger.made_to_promise}", *found])
+            found = [f"found of {name}: {told}" for name, told in tables.found_in_words.items()]
+            return "; ".join([f"a vault over {', '.join(tables.names)}: {ledger.made_to_promise}", *found])
         case "charge":
-            domain = domains[body["table"]] if "table" in body else ledger.domain
+            domain = tables[body["table"]].domain if "table" in body else ledger.domain
             first, *more = plan_text(Plan.from_json(content), domain)
             asker = f", asked by {body['by']}" if "by" in body else ""
             return (f"{first}; and {len(more)} more" if more else first) + asker
@@ -206,7 +207,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mappin
         case "erase":
             return f"snapshot {content['snapshot']['number']} is the one before without those who asked to be out"
         case "fact":
-            return f"a fact: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
+            about = f" of {content['table']}" if "table" in content else ""
+            return f"a fact{about}: {content['fact']['text']}; S_Q = {content['induced'][0]} with all before it"
         case "buckets":
             return f"microdata in buckets: {content['state']}"
         case "rollback-accepted":
@@ -218,11 +220,12 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mappin
             return "a checkpoint: what the entries before it add up to"
         case "reserve":
             within = content["within"]
-            return f"what {'cubes' if 'cube' in content else 'running totals'} of {within['label']} cost was set aside"
+            what = f"{'cubes' if 'cube' in content else 'running totals'}{of}"
+            return f"what {what} from {within['label']} cost was set aside"
         case "cube":
             sources = sum(len(source.get("cuboids", (source,))) for source in content["sources"])
             then = f", then some of {len(content['candidates']):,}" if "candidates" in content else ""
-            return f"the plan of a cube: {content['planner']}, {sources:,} cuboids to measure{then}"
+            return f"the plan of a cube{of}: {content['planner']}, {sources:,} cuboids to measure{then}"
         case "round":
             return f"a step of the run that began with {content['run']}"
         case "model":
@@ -230,8 +233,8 @@ def _in_words(entry: Entry, body: dict[str, Any], ledger: Books, domains: Mappin
         case "rows":
             earlier = len(content.get("earlier", ()))
             others = f" and {earlier:,} before it" if earlier else ""
-            of = f"charge {content['charge']}{others} released"
-            return f"{content['rows']:,} synthetic rows were drawn from what {of}"
+            released = f"charge {content['charge']}{others} released"
+            return f"{content['rows']:,} synthetic rows{of} were drawn from what {released}"
         case "statistics":
             return f"the plan of statistics: {content['queries']:,} counts, conjunctions of {content['arity']}"
     return entry.kind.replace("-", " ")

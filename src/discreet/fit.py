@@ -59,6 +59,9 @@ class Fit:
     """Rows of periods that were closed before an append: left out."""
     to_come: int = 0
     """Rows of periods that are not closed yet: a later append takes them."""
+    alike: int = 0
+    """Rows with a key that another row has too, by which rows of a table below know their parent: such a table is
+    refused."""
     table: str | None = None
     """Which of several tables it is of."""
 

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -15,11 +16,12 @@ from discreet.audit.exposure import check_files
 from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.cube import replicate_files
+from discreet.cube.public_model import PublicModel
 from discreet.cube.replicate_files import read_models, write_models
-from discreet.errors import ArchiveError, UnsupportedQuery
+from discreet.deadline import Work, doing
+from discreet.errors import ArchiveError, DeadlinePassed, UnsupportedQuery
 from discreet.model import mixture_fit, size
 from discreet.model.mixture import ProductMixture
-from discreet.vault import models
 from discreet.vault.models import MODELS
 from discreet.vault.vault import Vault
 
@@ -258,6 +260,31 @@ def test_a_copy_that_was_touched_is_refused(tmp_path, vault):
         Vault.open(copy).ask("SELECT COUNT(*) FROM people", estimate="modelled")
 
 
+def test_a_model_that_took_longer_than_the_deadline_is_kept_and_who_asked_is_told_to_ask_again(
+    vault, tmp_path, monkeypatch
+):
+    shutil.copytree(vault.path, tmp_path / "vault", ignore=shutil.ignore_patterns(MODELS))
+    own = Vault.open(tmp_path / "vault")
+    sql, now, made = "SELECT COUNT(*) FROM people", [0.0], PublicModel.simulated
+
+    def slowly(model):
+        now[0] = 31.0
+        return made(model)
+
+    monkeypatch.setattr(PublicModel, "simulated", slowly)
+    for outcome in (
+        pytest.raises(DeadlinePassed, match="it is kept now, and nothing was spent: ask again"),
+        nullcontext(),
+    ):
+        now[0] = 0.0
+        before = doing.set(Work(30, clock=lambda: now[0]))
+        try:
+            with outcome:
+                assert own.ask(sql, estimate="modelled").kind == "modelled"
+        finally:
+            doing.reset(before)
+
+
 def test_a_copy_that_another_process_removes_while_it_is_read_is_made_again(vault, monkeypatch):
     sql = "SELECT COUNT(*) FROM people"
     before = vault.ask(sql, estimate="modelled")
@@ -266,7 +293,7 @@ def test_a_copy_that_another_process_removes_while_it_is_read_is_made_again(vaul
         shutil.rmtree(path)
         return read_models(path, lattice, key)
 
-    monkeypatch.setattr(models, "read_models", read_too_late)
+    monkeypatch.setattr(replicate_files, "read_models", read_too_late)
     assert Vault.open(vault.path).ask(sql, estimate="modelled").value == pytest.approx(before.value, rel=1e-6)
 
 

@@ -1,10 +1,12 @@
 """Peers' models beside ours: judged by the same distance, and run once."""
 
+import subprocess
+
 import numpy as np
 
 from bench.model_peers import compare
 from bench.model_peers.compare import RUNS, distances, marginals_of, peer_figures, run_what_is_left
-from bench.model_peers.kept import Found, Run, kept
+from bench.model_peers.kept import Found, Run, keep, kept, seconds_beside, variation_beside
 from discreet.domain.attribute import Category
 from discreet.domain.domain import Domain
 from experiments.tables.tables import Coded
@@ -50,3 +52,25 @@ def test_what_was_run_is_kept_and_not_run_again(tmp_path, monkeypatch):
     assert len(ran) == len(RUNS) + 1
     monkeypatch.setattr(compare, "ours", lambda *_: (0.1, 0.2))
     assert [figure.value for figure in peer_figures()] == [0.5] * 2 * len(RUNS)
+
+
+def test_a_run_that_is_killed_is_told_of_and_the_next_one_begun(tmp_path, monkeypatch):
+    monkeypatch.setattr("bench.model_peers.kept.RESULTS", tmp_path / "results.json")
+
+    def killed(_: Run) -> Found:
+        raise subprocess.CalledProcessError(-9, ["python"], "", "")
+
+    monkeypatch.setattr(compare, "ran", killed)
+    told: list[str] = []
+    run_what_is_left(told.append)
+    assert len(told) == len(RUNS)
+    assert all("SIGKILL" in line for line in told)
+
+
+def test_notes_name_each_tool_with_what_it_had_or_say_that_it_was_not_run(tmp_path, monkeypatch):
+    monkeypatch.setattr("bench.model_peers.kept.RESULTS", tmp_path / "results.json")
+    keep(Found(Run("mst", "small", "1"), (0.2, 0.4), (0.3, 0.5), {"cpu_seconds": 12.4, "gigabytes": 1.0}))
+    assert variation_beside("small", "1", 2) == "AIM was not run, MST 0.2000 and its rows 0.3000"
+    assert variation_beside("small", "1", 3) == "AIM was not run, MST 0.4000 and its rows 0.5000"
+    assert seconds_beside("small", "1") == "AIM was not run, MST 12 CPU s"
+    assert seconds_beside("small", "10") == "AIM was not run, MST was not run"

@@ -1,6 +1,7 @@
 """A cube read through its model: beside least squares, in the folder too, and said wherever it is shown."""
 
 import json
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,7 @@ from discreet.audit.report import audit_vault
 from discreet.cli import app
 from discreet.cube.cube import Cube
 from discreet.cube.folder import write_cube
-from discreet.cube.modelled import bounds, measurements, require_model, require_room_for_ranges
+from discreet.cube.modelled import ModelledCube, bounds, measurements, require_model, require_room_for_ranges
 from discreet.cube.plan import CubePlan
 from discreet.errors import ArchiveError, UnsupportedQuery
 from discreet.model import mixture_fit, size
@@ -232,6 +233,42 @@ def test_a_model_range_holds_the_value_and_is_the_same_every_time(cube):
     np.testing.assert_allclose(low, again, rtol=1e-9)
 
 
+def test_what_ranges_are_made_of_is_kept_in_the_folder_of_a_published_cube(cube, tmp_path, monkeypatch):
+    cube.with_model().save(tmp_path / "census")
+    made = Cube.load(tmp_path / "census").modelled.range("age", "work")
+    with monkeypatch.context() as patched:
+        patched.setattr(ModelledCube, "simulated", forbidden)
+        again = Cube.load(tmp_path / "census").slice(sex="F").modelled.range("age")
+        np.testing.assert_array_equal(again[0], Cube.load(tmp_path / "census").modelled.range("sex", "age")[0][0])
+        for one, other in zip(made, Cube.load(tmp_path / "census").modelled.range("age", "work"), strict=True):
+            np.testing.assert_array_equal(one, other)
+    (tmp_path / "census" / "ranges" / "0.parquet").write_bytes(b"other")
+    with pytest.raises(ArchiveError, match=r"ranges is damaged; remove it: it is made again"):
+        Cube.load(tmp_path / "census").modelled.range("age", "work")
+    assert Cube.load(tmp_path / "census").modelled["age"].sum() > 0
+    shutil.rmtree(tmp_path / "census" / "ranges")
+    np.testing.assert_array_equal(Cube.load(tmp_path / "census").modelled.range("age", "work")[0], made[0])
+
+
+def test_ranges_are_had_where_nothing_may_be_written_and_of_a_folder_without_a_model_none_are_kept(
+    cube, tmp_path, monkeypatch
+):
+    def full(*_arguments):
+        raise ArchiveError("is there space?")
+
+    replace(cube, model=None).save(tmp_path / "plain")
+    cube.with_model().save(tmp_path / "census")
+    made = Cube.load(tmp_path / "plain").modelled.range("age")[0]
+    monkeypatch.setattr("discreet.cube.replicate_files.write_models", full)
+    np.testing.assert_allclose(Cube.load(tmp_path / "census").modelled.range("age")[0], made, rtol=1e-9)
+    assert not (tmp_path / "census" / "ranges").exists()
+    assert not (tmp_path / "plain" / "ranges").exists()
+
+
+def forbidden(*_arguments):
+    raise AssertionError("they are kept")
+
+
 def test_a_range_is_wider_where_replicates_are_and_never_below_zero():
     value, made = np.array([5.0, 100.0]), np.array([[4.0, 80.0], [6.0, 120.0], [5.0, 110.0]])
     low, high = bounds(value, made, 0.95)
@@ -274,6 +311,11 @@ def test_modelled_cubes_on_the_command_line(tmp_path, monkeypatch):
     assert "never measured together" in run("show", "census", "sex,region,work", "--estimate", "modelled")
     assert "least-squares or modelled" in run("show", "census", "sex", "--estimate", "best", code=1).replace("\n", " ")
     assert "--for tables" in run("plan", "vault", "--for", "fun", "--epsilon", "1", code=1)
+    for planner in ("model", "adaptive"):
+        own = run("plan", "vault", "--for", "model", "--planner", planner, "--epsilon", "1", "--json")
+        assert json.loads(own)["planner"] == planner
+    refused = run("plan", "vault", "--for", "model", "--planner", "bmax", "--epsilon", "1", code=1).replace("\n", " ")
+    assert "the planner bmax is for tables, and --for model plans by model or adaptive: leave out one" in refused
 
 
 def test_a_fit_that_was_interrupted_goes_on_and_spends_nothing_more(tmp_path, monkeypatch):

@@ -116,7 +116,7 @@ def test_tables_are_found_in_either_case_and_others_are_not():
         (ALL.replace('key = "encounter"\n', 'id = "patient"\n'), 21, "may have 3 rows of a person"),
         (ALL.replace("attributes.drug", "attributes.ward"), 24, "ward is an attribute of encounters already"),
         (ALL.replace("attributes.ward", "attributes.Age"), 16, "Age is an attribute of patients already"),
-        (ALL.replace('["x", "y"]', '"discover"'), 24, "values are discovered in a vault over one table"),
+        (ALL.replace('["x", "y"]', '"discover"'), 24, "values are discovered in a table that has a column of ids"),
         (ALL.replace('["x", "y"]', '["x", 1, 1]'), 26, ""),
         (ALL.replace('id = "patient"\nparent', "id = 7\nparent"), 13, "a column's name"),
         (ALL.replace("max_rows = 3", 'max_rows = 3\nnull_ids = "own"'), 16, "a row without an id has no parent"),

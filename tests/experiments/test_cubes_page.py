@@ -74,11 +74,11 @@ def cubes_claims():
         float(row[name]) for row in rows_of("cubes", "fig6_9a") for name in ("BMax", "PMost", "BMaxG", "PMostG")
     )
     yield Claim("at most {} s for 1,024 cuboids", [math.ceil(10 * slowest) / 10])
-    assert 0.05 < slowest / whole["PMost", 10] < 0.15  # a tenth
+    assert 0.15 < slowest / whole["PMost", 10] < 0.25  # a fifth
     planned = {int(row["dimensions"]): float(row["optimal (max)"]) for row in rows_of("cubes", "fig6_9a")}
     spent = [planned[dimensions] for dimensions in range(7, 11)]
     yield Claim("takes {:.1f}–{:.1f} s from 7 dimensions on", (min(spent), max(spent)))
-    assert 1 / 8 < planned[8] / whole["optimal (max)", 8] < 1 / 4  # a sixth
+    assert 0.4 < planned[8] / whole["optimal (max)", 8] < 0.6  # half
     yield Claim("{} of publishing 10", [percent(planned[10] / whole["optimal (max)", 10])])
     threshold = [row for row in rows_of("cubes", "fig6_3") if row["technique"] == "PMost"]
     rough = {row["θ₀/θ'"]: float(row["average"]) for row in threshold}

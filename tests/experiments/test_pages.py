@@ -144,10 +144,12 @@ def relaxation_claims():
     yield Claim("the variance is {:.2f} to {:.2f} of the compound's", (min(ratios), max(ratios)))
     names = {"moved": "moved", "truncated": "truncated", "inside": "centres inside"}
     readings = rows_of("relaxation", "readings")
+    moved = [int(row["answered"]) for row in readings if row["reading"] == "moved"]
+    assert moved == answered("Grid (exact)")
     for row in readings:
         whose = f"| {row['distribution'].title()}, {names[row['reading']]} "
-        volume, room, answered = float(row["mean volume"]), float(row["bound"]), int(row["answered"])
-        cells = (100 * volume, room, answered, percent(float(row["used"])), row["answered as printed"])
+        volume, room, many = float(row["mean volume"]), float(row["bound"]), int(row["answered"])
+        cells = (100 * volume, room, many, percent(float(row["used"])), row["answered as printed"])
         yield Claim(whose + "| {:.2f}% | {:,.0f} | {:,} | {} | {} |", cells)
     exact = {row["reading"]: float(row["answered"]) / bound for row in readings if row["distribution"] == "uniform"}
     yield Claim(

@@ -7,7 +7,7 @@ from discreet.ledger.grid import GridSpend
 from experiments.relaxation import sweep
 from experiments.relaxation.database import Database, accepted, run
 from experiments.relaxation.setting import EPSILONS, Quality, Setting, domain
-from experiments.relaxation.workload import SHAPE, workload
+from experiments.relaxation.workload import READINGS, SHAPE, workload
 
 
 @pytest.mark.parametrize(("volume", "lengths"), [(0.04, (15, 2, 4, 19)), (0.16, (31, 5, 8, 39))])
@@ -32,6 +32,19 @@ def test_disjoint_answers_what_overlaps_nothing_before_it():
         assert fits == all(asked.intersect(other) is None for other in answered)
         if fits:
             answered.append(asked)
+
+
+@pytest.mark.parametrize("reading", READINGS)
+def test_readings_are_asked_of_an_exact_map(reading):
+    """Beside one number for each point, in a plain array."""
+    queries, limit = workload("uniform", 0.04, count=200, reading=reading), 3
+    counted, fits = np.zeros(SHAPE, np.int8), []
+    for asked in queries:
+        inside = counted[tuple(slice(low, high + 1) for low, high in zip(asked.low, asked.high, strict=True))]
+        fits.append(inside.max() < limit)
+        inside += fits[-1]
+    assert accepted(GridSpend(domain(), limit), queries) == fits
+    assert 0 < sum(fits) < len(fits)
 
 
 def test_every_query_is_accepted_or_relaxed():

@@ -197,7 +197,7 @@ def test_counts_beside_cuboids_are_one_more_way_to_part_people(facts, people):
     assert sensitivity(known, SEX_AGE_SALARY).people == people
     if generic._finest_cuboids(known, SEX_AGE_SALARY) is None:
         atoms = generic.atoms_of(known, SEX_AGE_SALARY)
-        enumerated = generic._largest_move(*generic._kinds([atoms], 1, False, False))
+        enumerated = generic._largest_move(*generic._kinds([(atoms, 1)], False, False))
         assert enumerated.people == people
 
 

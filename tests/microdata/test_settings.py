@@ -101,6 +101,13 @@ def test_example_3_is_the_best_of_all_pairs_of_sizes_up_to_50():
     assert least_loss(EXAMPLE_3, LIMITS_3.of([str(i) for i in range(14)], EXAMPLE_3), 1, 50) == 250
 
 
+# buckets, Section 6: "degenerates into ℓ-diversity with ℓ = ⌈1/f'⌉", in buckets of 3 and 4, without a value twice
+def test_one_limit_for_all_values_is_no_diversity():
+    counts, limits = (4, 2, 2, 2), (Fraction(9, 20),) * 4
+    assert not can_be_divided(counts, limits, ((3, 2), (4, 1)))
+    assert two_size_setting(counts, limits).sizes == ((5, 2),)
+
+
 @pytest.mark.parametrize("pruning", ["full", "loss", "none"])
 def test_example_3_holds_whatever_is_pruned(pruning):
     assert two_size_setting(EXAMPLE_3, LIMITS_3, pruning=pruning).loss == 250

@@ -96,6 +96,9 @@ def test_rows_are_drawn_listed_checked_and_downloaded(people, boss, users, tmp_p
     assert people.ledger.spent_max == head
     assert boss.post("rows/some", json={"cube": "one"}).status_code == 400
     assert boss.get("rows/none").status_code == 404
+    too_many = boss.post("rows/many", json={"rows": 10**15})
+    assert (too_many.status_code, boss.get("jobs/many").status_code) == (400, 404)
+    assert "ask for at most" in too_many.json()["error"]["message"]
     assert "no row is a person" in page(boss, "/rows")
     assert boss.post("rows/all", json={"rows": 40}).status_code == 202
     assert finished(boss, "all")["state"] == "done"

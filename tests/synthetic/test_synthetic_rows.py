@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from discreet.cli import app
 from discreet.domain.attribute import Bins, Category, Integer
 from discreet.domain.read import parse_domain
-from discreet.errors import ArchiveError, InvalidBudget, JournalError, UnsupportedQuery
+from discreet.errors import ArchiveError, InvalidBudget, UnsupportedQuery
 from discreet.noise.bits import SeededBits
 from discreet.synthetic.check import check_rows
 from discreet.synthetic.rows import SyntheticRows, require_rows
@@ -136,6 +136,12 @@ def test_a_file_that_was_touched_is_found(vault, tmp_path):
         SyntheticRows.load(tmp_path / "x.parquet")
     with pytest.raises(ArchiveError):
         SyntheticRows.load(tmp_path / "people.parquet")
+    with pytest.raises(ArchiveError, match=r"there is no .*/nothing\.csv; name a file of synthetic rows"):
+        SyntheticRows.load(tmp_path / "nothing.csv")
+    made.save(tmp_path / "y.csv")
+    (tmp_path / "y.csv-metadata.json").rename(tmp_path / "elsewhere.json")
+    with pytest.raises(ArchiveError, match=r"has no y\.csv-metadata\.json beside it, .* copy both"):
+        SyntheticRows.load(tmp_path / "y.csv")
 
 
 def test_rows_of_a_published_cube_cost_nothing_and_are_journalled(vault):
@@ -172,7 +178,7 @@ def test_bad_requests_are_refused_and_spend_nothing(vault, tmp_path):
         vault.rows.publish(epsilon=1, seed=-1)
     with pytest.raises(UnsupportedQuery, match="ask for at most"):
         vault.rows.publish(epsilon=1, rows=10**15)
-    with pytest.raises(JournalError):
+    with pytest.raises(UnsupportedQuery, match=r"knows nothing of this cube of people, .* or the vault that did"):
         vault.rows.publish(foreign)
     assert vault.ledger.head == head
     with pytest.raises(UnsupportedQuery, match="ask for at most 2"):

@@ -31,7 +31,7 @@ from discreet.cube.modelled import bounds, not_together
 from discreet.cube.public_model import PublicModel, require_fit
 from discreet.deadline import still_wanted
 from discreet.domain.domain import Domain
-from discreet.errors import UnsupportedQuery
+from discreet.errors import DeadlinePassed, UnsupportedQuery
 from discreet.model.everything import Everything
 from discreet.model.model import Model
 from discreet.model.size import MOST_CELLS
@@ -47,7 +47,11 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 READ_FROM = "modelled: biased, and sharper than least squares; the ranges are model ranges, from simulated releases"
-IN_BINS = "in sums and averages, a number in a bin counts as the bin's middle"
+MADE = (
+    "the model that this is read from was made for the first time since something was released, which took longer than "
+    "the server's deadline; it is kept now, and nothing was spent: ask again"
+)
+IN_BINS = "in sums and averages, a number in a bin counts as the bin's middle, and the ranges do not doubt that"
 
 
 def ask_modelled(
@@ -161,7 +165,12 @@ class _ModelReading:
 
     @cached_property
     def _models(self) -> list[Model]:
-        return [self.model.model, *self.model.replicates]
+        models = [self.model.model, *self.model.replicates]
+        try:
+            still_wanted()
+        except DeadlinePassed:
+            raise DeadlinePassed(MADE) from None
+        return models
 
     def column(self, column: AggregateColumn, codes: Ints) -> Floats:
         """The numbers of an aggregate, a line for each release and a column for each group with these codes; nan where

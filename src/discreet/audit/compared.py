@@ -16,13 +16,14 @@ from discreet.audit.promised import bound_of, understated
 from discreet.audit.replay import RESTORE, Replay
 from discreet.audit.several import JOINT
 from discreet.audit.spending import Spending
-from discreet.audit.terms import MOST_UNITS, Unreadable
+from discreet.audit.terms import MOST_UNITS, Terms, Unreadable
+from discreet.domain.domain import Domain
 from discreet.domain.region import Box, Region
 from discreet.errors import DiscreetError, InvalidFact, JournalError
 from discreet.exact import equals_text
 from discreet.facts.account import rows_are_dropped
 from discreet.facts.facts import CuboidFact, Fact, fact_from_json
-from discreet.facts.generic import induced_by
+from discreet.facts.generic import FactsOfTable, induced_by, induced_together
 from discreet.ledger.budget import Induced
 from discreet.ledger.budget_choice import budget_from_json
 from discreet.ledger.grid import MAX_POINTS
@@ -209,21 +210,20 @@ def _unsaid(remarks: Sequence[str], read: Replay) -> Iterator[str]:
 
 def check_facts(ledger: Ledger | None, read: Replay, folder: Archive) -> Check:
     """Every fact lowered the limit as far as all facts until then need it. S_Q is computed as `fact add` does it."""
-    found, facts, title = Findings(), list[Fact](), "Facts lower the limit far enough"
+    found, facts, title = Findings(), list[tuple[str | None, Fact]](), "Facts lower the limit far enough"
     if ledger is None or read.own_terms is None:
         return skipped("facts", title)
     told = "whoever knows them can tell more than is promised: answer nothing more, and add them to a new vault"
     induced = Induced()
     for number, table, content in read.facts:
+        about = content.get("table")
         try:
-            facts.append(_fact(content["fact"], number, table, read, folder))
+            facts.append((about, _fact(content["fact"], number, table, _domain_of(about, read), folder)))
         except (DiscreetError, Unreadable, LookupError, TypeError, ValueError, ArithmeticError):
             found.failed(f"the fact of entry {number} cannot be read, or its file is gone", RESTORE, number)
             continue
         try:
-            whose = read.own_terms.neighbours, read.own_terms.max_rows
-            dropped = rows_are_dropped(ledger)
-            induced = induced_by(facts, ledger.domain, *whose, dropped=dropped).or_more(induced)  # type: ignore[arg-type]
+            induced = _induced(facts, read, read.own_terms, rows_are_dropped(ledger)).or_more(induced)
         except InvalidFact:
             found.warning(f"what the fact of entry {number} does is not known", "report this as a bug", number)
             continue
@@ -239,13 +239,31 @@ def check_facts(ledger: Ledger | None, read: Replay, folder: Archive) -> Check:
     return found.check("facts", title, detail)
 
 
-def _fact(body: Mapping[str, Any], number: int, table: int, read: Replay, folder: Archive) -> Fact:
+def _induced(facts: Sequence[tuple[str | None, Fact]], read: Replay, terms: Terms, dropped: bool) -> Induced:
+    """What facts need, each with the table that it is about where there are several."""
+    neighbours: Any = terms.neighbours
+    if not read.tables:
+        assert read.domain is not None, "facts are read after the header"
+        return induced_by([fact for _, fact in facts], read.domain, neighbours, terms.max_rows, dropped=dropped)
+    groups = [
+        FactsOfTable(table.domain, table.rows, tuple(fact for about, fact in facts if about == name))
+        for name, table in read.tables.items()
+    ]
+    return induced_together(groups, neighbours)
+
+
+def _domain_of(about: object, read: Replay) -> Domain:
+    """What a fact is about. Raises LookupError where there is no such table."""
     assert read.domain is not None, "facts are read after the header"
+    return read.tables[str(about)].domain if read.tables else read.domain
+
+
+def _fact(body: Mapping[str, Any], number: int, table: int, domain: Domain, folder: Archive) -> Fact:
     if body["kind"] == CuboidFact.kind:
-        shape = tuple(read.domain[name].size for name in body["by"])
+        shape = tuple(domain[name].size for name in body["by"])
         body = {**body, "values": folder.load(body["values"], [shape])[0]}
     else:
         for _, boxes in body["terms"]:
             for box in boxes:
-                read_box(box, read.domain)
+                read_box(box, domain)
     return fact_from_json(body, number, table)

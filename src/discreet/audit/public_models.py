@@ -22,6 +22,12 @@ def public_models(home: Path) -> list[Path]:
     return sorted((home / "models").glob(f"{PUBLIC}*{MODEL}"))
 
 
+def table_of(path: Path) -> str | None:
+    """Which of several tables a copy is of: its name says so."""
+    *table, _, _ = path.name.removeprefix(PUBLIC).split("-")
+    return table[0] if table else None
+
+
 def require_public_model_again(path: Path, account: Ledger, archive: Archive) -> None:
     """Raise Unlike unless a copy is what everything public makes. One of what was public before is not looked at: the
     vault neither reads it."""
@@ -31,7 +37,7 @@ def require_public_model_again(path: Path, account: Ledger, archive: Archive) ->
 
     facts = tuple(fact for fact in facts_of(account, account.domain, archive) if fact.table == account.refreshed)
     of = everything(_released(account, archive), facts, account.domain)
-    if of is None or not path.name.startswith(PUBLIC + of.digest[:16]):
+    if of is None or f"-{of.digest[:16]}-" not in path.name:
         return
     try:
         [theirs] = read_models(path, of.lattice, of.digest)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from discreet.audit.finding import Check, Findings, counted
-from discreet.audit.public_models import MODEL, REMOVE, public_models, require_public_model_again
+from discreet.audit.public_models import MODEL, REMOVE, public_models, require_public_model_again, table_of
 from discreet.audit.recomputed import (
     PUBLISH,
     WITHDRAW,
@@ -25,6 +25,7 @@ from discreet.audit.recomputed import (
     require_statistics_again,
 )
 from discreet.audit.replay import Charged, Replay
+from discreet.audit.several import books_of
 from discreet.audit.terms import Terms, Unreadable
 from discreet.errors import DiscreetError
 from discreet.exact import equals_text, parse_exact
@@ -72,9 +73,9 @@ def check_published(
         if not _is_ours(folder, read):
             if certain:
                 found.failed(f"{path} was not published from this vault as its journal is now", WITHDRAW)
-            elif read.domain is not None and folder.about.get("table") == read.domain.name:
+            elif folder.about.get("table") in read.names:
                 found.warning(
-                    f"{path} is about {read.domain.name} as well, and this journal knows nothing of it",
+                    f"{path} is about {folder.about['table']} as well, and this journal knows nothing of it",
                     "if it is another vault's over the same people, both promises add up; if it is this one's, an "
                     "older journal was put back",
                 )
@@ -90,7 +91,7 @@ def check_published(
         looked += 1
         if account is not None:
             with _told(path, REMOVE, found):
-                require_public_model_again(path, account, archive)
+                require_public_model_again(path, books_of(account, table_of(path)), archive)
     detail = f"{counted(looked, 'folder')} found" if looked else "none in the vault or beside it"
     return found.check("published", "Published folders are genuine", detail)
 
@@ -167,7 +168,7 @@ def _require_recorded(folder: Folder, read: Replay, journal: Journal, account: L
         _require_stated(about["guarantee"], steps, read)
     if account is not None and folder.kind == "cube":
         bought = [_as_journalled(step.seq, read.records[step.seq], journal) for step in steps]
-        require_cube_again(folder.path, bought, account, archive)
+        require_cube_again(folder.path, bought, books_of(account, charge.table), archive)
     elif account is not None:
         require_statistics_again(folder.path, *_as_journalled(charge.seq, folder.receipt[0], journal), account, archive)
     if folder.kind == "cube":

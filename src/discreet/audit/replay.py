@@ -20,7 +20,7 @@ from discreet.audit.discovered import unpaid
 from discreet.audit.finding import Check, Findings, counted
 from discreet.audit.load import NOTHING, Depth, Load, Sides
 from discreet.audit.price import Mispriced, expected_answers, mispriced, read_cost, read_plan
-from discreet.audit.several import AuditedTable, audited_tables, unjoint
+from discreet.audit.several import AuditedTable, audited_tables, found_in, unjoint
 from discreet.audit.terms import MOST_UNITS, Terms, Unreadable, read_terms, unkept
 from discreet.domain.domain import Domain
 from discreet.domain.read_tables import parse_tables
@@ -47,6 +47,8 @@ class Charged:
     everywhere: int
     load: Load
     kind: Literal["charge", "reserve", "draw"] = "charge"
+    table: str | None = None
+    """Which of several tables it is of."""
 
     @property
     def peak(self) -> int:
@@ -80,6 +82,8 @@ Named = tuple[int, str]
 class Rounds:
     """A run of rounds so far: the digests of what its last notes said that it would measure, and its charges."""
 
+    table: str | None
+    """Which of several tables it is of."""
     noted: set[str] = field(default_factory=set)
     charges: list[int] = field(default_factory=list)
 
@@ -149,6 +153,11 @@ class Replay:
         return [event for event in self.events if isinstance(event, Charged) and event.kind != "reserve"]
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """What its tables are called."""
+        return tuple(self.tables) or (() if self.domain is None else (self.domain.name,))
+
+    @property
     def follows(self) -> bool:
         """Whether every entry follows the one before it."""
         return not self._chain
@@ -206,7 +215,7 @@ class Replay:
         elif entry.kind == "close":
             self._close(entry)
         else:
-            self._note(entry, at, body["content"], self.terms)
+            self._note(entry, at, body, self.terms)
 
     def _linked(self, entry: Entry) -> dict[str, Any] | None:
         """Hash an entry to the one before, and read its body."""
@@ -238,8 +247,10 @@ class Replay:
             self.header = dict(header)
             tables = parse_tables(str(self.header["domain"]))
             self.domain = tables.tables[0].domain
+            found: Mapping[str, Sequence[str]] = self.domain.found
             if len(tables) > 1:
                 self.domain, self.tables = audited_tables(tables)
+                found = found_in(tables)
             roster = self.header.get("roster")
             self._people = None if roster is None else len(range(roster["people"]))
             self.terms = self.own_terms = read_terms(self.header["budget"])
@@ -251,7 +262,7 @@ class Replay:
         rows = self.domain.max_rows if self.tables else None
         problem = (
             unkept(self.header, self.terms, self.domain.points, rows)
-            or unpaid(self.header, self.terms, self.domain)
+            or unpaid(self.header, self.terms, found)
             or (unjoint(self.header, self.terms, self.tables) if self.tables else "")
         )
         if problem:
@@ -295,7 +306,7 @@ class Replay:
         """A charge is of what could be asked about, and counts on the map of all that can come."""
         self.waiting[entry.seq] = None
         self._pay(entry.seq, body)
-        self._step(entry.seq, body["content"])
+        self._step(entry.seq, body)
         charged = self._costing(entry.seq, body, horizon, "draw" if "from" in body else "charge")
         if charged is None:
             return
@@ -338,7 +349,8 @@ class Replay:
             self._costs.failed(f"{'reserve' if kind == 'reserve' else 'charge'} {seq}: {unreadable}", RESTORE, seq)
             return None
         load = load_of(cost.pieces, domain.shape)
-        charged = Charged(seq, str(body["at"]), body.get("by"), cost.everywhere, load, kind)
+        at, by, table = str(body["at"]), body.get("by"), body.get("table")
+        charged = Charged(seq, at, by, cost.everywhere, load, kind, table)
         self.events.append(charged)
         return charged
 
@@ -353,11 +365,11 @@ class Replay:
         if is_above_zero(drawn, self.domain.shape):
             self._costs.failed(f"charge {draw.seq} draws more than was left of entry {number}", UNPAID, draw.seq)
 
-    def _step(self, seq: int, plan: Any) -> None:
-        """A charge for what the last notes of a run said that it would measure is that run's next step."""
-        digest = hashlib.sha256(spelt({"content": plan}).encode()).hexdigest() if self._rounds else ""
+    def _step(self, seq: int, body: dict[str, Any]) -> None:
+        """A charge for what the last notes of a run said that it would measure, of its table, is the run's next."""
+        digest = hashlib.sha256(spelt({"content": body["content"]}).encode()).hexdigest() if self._rounds else ""
         for run in self._rounds.values():
-            if digest in run.noted:
+            if digest in run.noted and run.table == body.get("table"):
                 self.runs.setdefault(seq, []).append(tuple(run.charges))
                 run.charges.append(seq)
                 run.noted.clear()
@@ -403,7 +415,8 @@ class Replay:
         self.records[charge] = entry.seq
         self.bodies.look(entry.seq, charge, content, self.waiting.pop(charge))
 
-    def _note(self, entry: Entry, at: str, content: Any, terms: Terms) -> None:
+    def _note(self, entry: Entry, at: str, body: dict[str, Any], terms: Terms) -> None:
+        content = body["content"]
         match entry.kind:
             case "refresh":
                 self._reserves.clear()
@@ -434,7 +447,8 @@ class Replay:
                 if not isinstance(content, dict) or type(content.get("run")) is not int:
                     self._chain.failed(f"entry {entry.seq} is no step of a run", RESTORE, entry.seq)
                     return
-                self._rounds.setdefault(content["run"], Rounds()).noted.add(str(content.get("plan")))
+                run = self._rounds.setdefault(content["run"], Rounds(body.get("table")))
+                run.noted.add(str(content.get("plan")))
             case kind if kind not in NOTES:
                 self._chain.warning(
                     f"entry {entry.seq} is of a kind that this version does not know ({kind!r})",

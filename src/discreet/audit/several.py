@@ -11,6 +11,8 @@ from discreet.audit.terms import Terms, Unreadable
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
 from discreet.domain.tables import LinkedTables
+from discreet.ledger.declared import tables_in
+from discreet.ledger.ledger import Ledger
 
 JOINT = "one budget for what all tables together tell"
 """What every guarantee of such a vault says."""
@@ -63,6 +65,21 @@ def audited_tables(tables: LinkedTables) -> tuple[Domain, dict[str, AuditedTable
             above = parents[above]  # type: ignore[assignment]  # the root has none, and ends it
         found[table.name] = AuditedTable(table.domain, table.max_rows, tuple(mine))
     return Domain("person", tuple(attributes), max_rows=sum(rows.values())), found
+
+
+def found_in(tables: LinkedTables) -> dict[str, Sequence[str]]:
+    """The values that were found of each attribute that declares none, by its table and its name."""
+    return {
+        f"{table.name}.{name}": values
+        for table in tables
+        for name, values in table.domain.found.items()
+        if name in [own.name for own in table.domain.attributes[: table.own]]
+    }
+
+
+def books_of(account: Ledger, table: str | None) -> Ledger:
+    """The vault's account of its one table, or of one of several. Raises UnknownTable where there is no such."""
+    return account if table is None else account.at(tables_in(account.header).place(table))
 
 
 def unjoint(header: Mapping[str, Any], terms: Terms, tables: Mapping[str, AuditedTable]) -> str:

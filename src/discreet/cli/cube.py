@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.markup import escape
 
+from discreet.cli.over import OverTable, vault_at, vault_over
 from discreet.cli.present import Json, VaultPath, command, out, print_json, say, waiting
 from discreet.cli.resumable import resumable
 from discreet.cli.standing import publish_each
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Data cubes: plan them, publish them, look at them.", no_args_is_help=True)
 
 WhichCuboids = Annotated[str, typer.Option(help="all; at most so many dimensions: 3; or a list: 'sex,age;region'")]
+OPTIMAL, FOR_MODELS = "optimal", ("model", "adaptive")
 Planner = Annotated[str, typer.Option(help="optimal, bmax, bmaxg, pmost, pmostg, all, base, model or adaptive")]
 Purpose = Annotated[str, typer.Option("--for", help="tables, or model: measure what a model is best fitted to")]
 Goal = Annotated[str, typer.Option(help="what optimal makes small: max, mean, weighted, mean-std; or large: most")]
@@ -51,7 +53,7 @@ def plan(
     rho: Annotated[str | None, typer.Option(help=SPENDS_RHO)] = None,
     mu_squared: Annotated[str | None, typer.Option(help=SPENDS_MU)] = None,
     cuboids: WhichCuboids = "all",
-    planner: Planner = "optimal",
+    planner: Planner = OPTIMAL,
     purpose: Purpose = "tables",
     objective: Goal = "max",
     dimensions: Dimensions = None,
@@ -63,6 +65,7 @@ def plan(
     facts: Facts = False,
     continuous: Annotated[bool, typer.Option("--continuous", help="state variances as 2λ², like the papers")] = False,
     plot: Annotated[Path | None, typer.Option(help="draw the lattice to this file")] = None,
+    over: OverTable = None,
     as_json: Json = False,
 ) -> None:
     """Show which cuboids would be measured, and how exact each would be. Spends nothing."""
@@ -72,13 +75,13 @@ def plan(
     if (vault is None) == (sizes is None):
         raise UnsupportedQuery("name a vault, or give --sizes 9,16,7 --neighbours add-remove instead")
     if vault is None:
+        if over is not None:
+            raise UnsupportedQuery("--table is one of a vault: name the vault, not --sizes")
         if estimate is not None:
             raise UnsupportedQuery("--estimate takes a cube of a vault: name the vault, not --sizes")
         planned, affordable = _plan_for_sizes(str(sizes), neighbours, (epsilon, rho, mu_squared), choice), None
     else:
-        from discreet.vault.vault import Vault
-
-        cubes = Vault.open(vault).cubes
+        cubes = vault_over(vault, over).cubes
         planned = cubes.plan(
             epsilon=epsilon,
             rho=rho,
@@ -116,7 +119,7 @@ def publish(
         int | None, typer.Option(help="instead: the charge of a cube that is to be written again")
     ] = None,
     cuboids: WhichCuboids = "all",
-    planner: Planner = "optimal",
+    planner: Planner = OPTIMAL,
     purpose: Purpose = "tables",
     objective: Goal = "max",
     dimensions: Dimensions = None,
@@ -136,6 +139,7 @@ def publish(
     through: Annotated[str | None, typer.Option(help="with --each: the last period that has ended")] = None,
     first: Annotated[str | None, typer.Option(help="with --each: the first period; the domain's by default")] = None,
     last: Annotated[str | None, typer.Option(help="with --each: the last period; the domain's by default")] = None,
+    over: OverTable = None,
     as_json: Json = False,
 ) -> None:
     """Publish a cube: measured in one release, charged once, written to a folder that needs no vault.
@@ -145,7 +149,6 @@ def publish(
     """
     from discreet.cli.show_cube import show_cube
     from discreet.release.package import require_new_folder
-    from discreet.vault.vault import Vault
 
     if each is not None:
         usual = (charge, again, consistent, norm, counts, facts, estimate)
@@ -153,8 +156,9 @@ def publish(
             raise UnsupportedQuery("cubes of each period are made consistent, by least squares: leave such options out")
         own = _choice(cuboids, _planner(planner, purpose), objective, weight, bound, expected)
         own |= {"epsilon": epsilon, "rho": rho, "mu_squared": mu_squared, "measure": measure}
-        planned = Vault.open(vault).cubes.plan(dimensions=_names(dimensions), **own)
-        publish_each(vault, folder, planned, (each, first, last), through, as_json)
+        opened = vault_over(vault, over)
+        planned = opened.cubes.plan(dimensions=_names(dimensions), **own)
+        publish_each(opened.cubes.standing, folder, planned, (each, first, last), through, as_json)
         return
     if (through, first, last) != (None, None, None):
         raise UnsupportedQuery("--through, --first and --last are periods: say of what with --each month")
@@ -164,7 +168,7 @@ def publish(
     modelled = estimate == "modelled"
     require_new_folder(folder, "the cube")
     with waiting("planning", as_json) as told:
-        opened = Vault.open(vault)
+        opened = vault_over(vault, over) if charge is None or over is not None else vault_at(vault, charge)
         what: CubePlan | int = (
             opened.cubes.plan(
                 epsilon=epsilon,
@@ -294,7 +298,7 @@ def _show_modelled(cube: "Cube", names: tuple[str, ...], confidence: float, as_j
     from discreet.cli.show_cube import show_cuboid
     from discreet.cube.modelled import not_together
 
-    with waiting("fitting the model", as_json):
+    with waiting("simulating releases of the model", as_json):
         modelled = cube.modelled
         cuboid, (low, high) = modelled[names], modelled.range(*names, confidence=confidence)
     together = modelled.is_measured(*names)
@@ -399,10 +403,16 @@ def _choice(
 
 
 def _planner(planner: str, purpose: str) -> str:
-    """The planner, which a purpose may choose."""
+    """The planner, which a purpose chooses where none is named."""
     if purpose not in ("tables", "model"):
         raise UnsupportedQuery(f"a plan is --for tables or --for model, not {purpose!r}")
-    return "model" if purpose == "model" else planner
+    if purpose == "tables":
+        return planner
+    if planner not in (OPTIMAL, *FOR_MODELS):
+        raise UnsupportedQuery(
+            f"the planner {planner} is for tables, and --for model plans by {' or '.join(FOR_MODELS)}: leave out one"
+        )
+    return planner if planner in FOR_MODELS else "model"
 
 
 def _which(text: str, by_index: bool) -> "Cuboids":

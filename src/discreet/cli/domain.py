@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.markup import escape
 
+from discreet.cli.over import sources_by_name
 from discreet.cli.present import Json, command, out, print_json, table, waiting
 from discreet.domain.attribute import Attribute
 from discreet.domain.domain import Domain
@@ -14,8 +15,10 @@ from discreet.domain.read import domain_text
 from discreet.domain.read_tables import parse_tables
 from discreet.errors import DomainError, VaultError
 from discreet.exact import count_text
+from discreet.fit import Fit
 
 MOST_LABELS = 10_000
+ONE_OR_SEVERAL = "where the rows are, as for `discreet init`; of several tables each by its name, NAME=SOURCE"
 
 app = typer.Typer(help="The public description of a table's columns.", no_args_is_help=True)
 
@@ -23,7 +26,7 @@ app = typer.Typer(help="The public description of a table's columns.", no_args_i
 @app.command()
 @command
 def propose(
-    table: Annotated[str, typer.Argument(metavar="TABLE", help="where the rows are, as for `discreet init`")],
+    tables: Annotated[list[str], typer.Argument(metavar="TABLE...", help=ONE_OR_SEVERAL)],
     name: Annotated[str | None, typer.Option(help="the table's name in SQL; the file's name by default")] = None,
     reuse: Annotated[
         Path | None, typer.Option("--from", help="another domain: attributes are taken from it by their names")
@@ -33,10 +36,19 @@ def propose(
     schema: Annotated[str, typer.Option(help="where an editor finds what `discreet domain schema` prints")] = "",
 ) -> None:
     """Print a domain to fill in: names, types and what the table's own description declares, never a value of a row."""
-    from discreet.vault.drafts import propose_domain
+    from discreet.vault.drafts import propose_domain, propose_tables
 
     columns = [column.strip() for column in only.split(",") if column.strip()]
-    typer.echo(propose_domain(table, name, reuse=reuse, source=source, only=columns, schema=schema), nl=False)
+    if len(tables) == 1:
+        drafted = propose_domain(tables[0], name, reuse=reuse, source=source, only=columns, schema=schema)
+    elif name is not None:
+        raise DomainError(
+            "several tables have the names that they are given by, patients=patients.csv: leave out --name"
+        )
+    else:
+        sources = sources_by_name(tables)
+        drafted = propose_tables(sources, reuse=reuse, source=source, only=columns, schema=schema)
+    typer.echo(drafted, nl=False)
 
 
 @app.command()
@@ -110,29 +122,36 @@ def _show_checked(checked: Domain) -> None:
 @app.command()
 @command
 def fit(
-    source: Annotated[str, typer.Argument(metavar="TABLE", help="where the rows are, as for `discreet init`")],
+    sources: Annotated[list[str], typer.Argument(metavar="TABLE...", help=ONE_OR_SEVERAL)],
     domain: Annotated[Path, typer.Argument(metavar="DOMAIN", help="a domain in TOML")],
     as_json: Json = False,
 ) -> None:
     """Say what becomes of a table's rows by a domain: exact and confidential, for the custodian alone."""
     from discreet.cli.show_fit import CONFIDENTIAL, show_fit
-    from discreet.vault.drafts import fit_domain
+    from discreet.vault.drafts import fit_domain, fit_tables
 
-    if source.endswith(".toml") and domain.suffix != ".toml":
-        raise DomainError(f"the table comes first: discreet domain fit {domain} {source}")
-
+    if sources[0].endswith(".toml") and domain.suffix != ".toml":
+        raise DomainError(f"the table comes first: discreet domain fit {domain} {sources[0]}")
+    several = len(parse_tables(domain_text(domain), domain)) > 1
+    if len(sources) > 1 and not several:
+        raise DomainError(f"{domain} is of one table, and {len(sources)} sources are given; declare [tables.NAME]")
     with waiting("reading the table", as_json) as told:
-        found = fit_domain(source, domain, told)
+        if several:
+            found = list(fit_tables(sources_by_name(sources), domain, told).values())
+        else:
+            found = [fit_domain(sources[0], domain, told)]
     if as_json:
-        print_json(
-            {
-                "note": CONFIDENTIAL,
-                "lost": found.lost,
-                **{name: value for name, value in asdict(found).items() if name != "table"},
-            }
-        )
-    else:
-        show_fit(found, out)
+        shown = [_fit_as_json(fit) for fit in found]
+        print_json({"note": CONFIDENTIAL, **({"tables": shown} if several else shown[0])})
+        return
+    for fit in found:
+        show_fit(fit, out)
+
+
+def _fit_as_json(fit: Fit) -> dict[str, object]:
+    own = {} if fit.table is None else {"table": fit.table, "alike": fit.alike}
+    others = {name: value for name, value in asdict(fit).items() if name not in ("table", "alike")}
+    return {**own, "lost": fit.lost, **others}
 
 
 def _labels(attribute: Attribute) -> tuple[str, ...] | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from discreet.cli.over import OverTable, vault_over
 from discreet.cli.present import Json, VaultPath, command, err, out, pairs, print_json, table, waiting
 from discreet.errors import InvalidFact
 from discreet.exact import equals_text
@@ -32,17 +33,17 @@ def add_fact(
     accept: Annotated[
         bool, typer.Option("--accept", help="add it even if it stops the vault, or S_Q is a bound")
     ] = False,
+    over: OverTable = None,
     as_json: Json = False,
 ) -> None:
     """Account for a statistic that is public anyway. It lowers the limit, and cannot be taken back."""
     from discreet.facts.account import AddedFact
-    from discreet.vault.vault import Vault
 
     if (value is None) == (cuboid is None):
         raise InvalidFact("give SQL and the value it has, or --cuboid sex,age and a CSV file")
     given: dict[str, Any] = {"sql": what, "value": _whole(value)} if cuboid is None else _cuboid(cuboid, what)
     with waiting("working out what it does", as_json):
-        opened = Vault.open(vault)
+        opened = vault_over(vault, over)
         done = opened.facts.preview(**given) if dry_run else opened.facts.add(**given, accept=accept)
     if as_json:
         print_json(done)
@@ -127,11 +128,9 @@ def _show_doubts(doubts: "Sequence[Doubt]") -> None:
 
 @app.command("list")
 @command
-def list_facts(vault: VaultPath, as_json: Json = False) -> None:
+def list_facts(vault: VaultPath, over: OverTable = None, as_json: Json = False) -> None:
     """List the facts: whether each can differ between neighbours, the sensitivity it induces, what it makes of ε."""
-    from discreet.vault.vault import Vault
-
-    report = Vault.open(vault).facts.report()
+    report = vault_over(vault, over).facts.report()
     if as_json:
         print_json(report)
         return

@@ -1,9 +1,12 @@
-"""--table NAME: which of several tables a command is about."""
+"""--table NAME: which of several tables a command is about; and their sources, by name."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from discreet.errors import TableError
 
 if TYPE_CHECKING:
     from discreet.vault.vault import Vault
@@ -28,3 +31,19 @@ def vault_at(path: Path, charge: int) -> "Vault":
     opened = Vault.open(path)
     found = opened.ledger.charge_at(charge)
     return opened if found is None or found.table is None else opened.table(found.table)
+
+
+def sources_by_name(given: Sequence[str]) -> dict[str, str]:
+    """The source of each table, as in patients=patients.csv."""
+    found: dict[str, str] = {}
+    for one in given:
+        name, named, source = one.partition("=")
+        if not named or not name.isidentifier():
+            raise TableError(
+                f"several tables are given by their names, patients=patients.csv (--table patients=patients.csv where "
+                f"there are options), not {one!r:.60}"
+            )
+        if name in found:
+            raise TableError(f"two sources are given for the table {name}")
+        found[name] = source
+    return found

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from discreet.cli.over import OverTable, vault_over
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, say, table, waiting
 from discreet.cli.resumable import resumable
 
@@ -26,16 +27,16 @@ def publish(
     mu_squared: Annotated[str | None, typer.Option(help="the same in a vault with a budget of μ or of ε and δ")] = None,
     rows: Annotated[int | None, typer.Option(help="how many; as many as the model expects by default")] = None,
     seed: Annotated[int, typer.Option(help="other seeds draw other rows of the same model")] = 0,
+    over: OverTable = None,
     as_json: Json = False,
 ) -> None:
     """Write synthetic rows: a table like the vault's, of which no row is a person. Drawn from the model of everything
     public, for nothing."""
     from discreet.synthetic.rows import require_rows_file
-    from discreet.vault.vault import Vault
 
     require_rows_file(path)
     with waiting("drawing rows", as_json) as told:
-        opened = Vault.open(vault)
+        opened = vault_over(vault, over)
         with resumable(opened, lambda _charge: "the same command again"):
             made = opened.rows.publish(
                 cube, epsilon=epsilon, rho=rho, mu_squared=mu_squared, rows=rows, seed=seed, progress=told

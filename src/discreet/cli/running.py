@@ -1,11 +1,11 @@
 """discreet running plan | declare | publish | show"""
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from discreet.cli.cube import SPENDS, SPENDS_MU, SPENDS_RHO
+from discreet.cli.over import OverTable, vault_over
 from discreet.cli.present import Json, VaultPath, command, out, pairs, print_json, say, table
 
 if TYPE_CHECKING:
@@ -38,10 +38,11 @@ def plan(
     epsilon: Epsilon = None,
     rho: Rho = None,
     mu_squared: Mu = None,
+    over: OverTable = None,
     as_json: Json = False,
 ) -> None:
     """Show how exact running totals would be. Spends nothing."""
-    opened, planned = _planned(vault, each, by, first, last, epsilon, rho, mu_squared)
+    opened, planned = _planned(vault_over(vault, over), each, by, first, last, epsilon, rho, mu_squared)
     labels = planned.within.labels(opened.ledger.horizon)
     widths = [planned.halfwidth(place) for place in range(planned.periods)]
     if as_json:
@@ -62,10 +63,11 @@ def declare(
     epsilon: Epsilon = None,
     rho: Rho = None,
     mu_squared: Mu = None,
+    over: OverTable = None,
     as_json: Json = False,
 ) -> None:
     """Set aside what running totals cost, for all of their periods. It is spent from then on, on nothing else."""
-    opened, planned = _planned(vault, each, by, first, last, epsilon, rho, mu_squared)
+    opened, planned = _planned(vault_over(vault, over), each, by, first, last, epsilon, rho, mu_squared)
     _show(opened.running.declare(planned), as_json, 0.95)
 
 
@@ -78,25 +80,28 @@ def publish(
     ] = None,
     number: Number = None,
     confidence: Confidence = 0.95,
+    over: OverTable = None,
     as_json: Json = False,
 ) -> None:
     """Publish the totals up to a period. What was published before stays as it is; nothing more is spent."""
-    from discreet.vault.vault import Vault
-
-    _show(Vault.open(vault).running.publish(number, through=through), as_json, confidence)
+    _show(vault_over(vault, over).running.publish(number, through=through), as_json, confidence)
 
 
 @app.command()
 @command
-def show(vault: VaultPath, number: Number = None, confidence: Confidence = 0.95, as_json: Json = False) -> None:
+def show(
+    vault: VaultPath,
+    number: Number = None,
+    confidence: Confidence = 0.95,
+    over: OverTable = None,
+    as_json: Json = False,
+) -> None:
     """Show the totals that were published, with intervals. Public, and free."""
-    from discreet.vault.vault import Vault
-
-    _show(Vault.open(vault).running.show(number), as_json, confidence)
+    _show(vault_over(vault, over).running.show(number), as_json, confidence)
 
 
 def _planned(
-    vault: Path,
+    opened: "Vault",
     each: str,
     by: str | None,
     first: str | None,
@@ -105,9 +110,6 @@ def _planned(
     rho: str | None,
     mu_squared: str | None,
 ) -> "tuple[Vault, RunningPlan]":
-    from discreet.vault.vault import Vault
-
-    opened = Vault.open(vault)
     names = [name.strip() for name in (by or "").split(",") if name.strip()]
     amounts = {"epsilon": epsilon, "rho": rho, "mu_squared": mu_squared}
     return opened, opened.running.plan(each, by=names, first=first, last=last, **amounts)

@@ -18,16 +18,22 @@ def show_fit(fit: Fit, to: Console) -> None:
         f"{of}{fit.rows:,} rows read, {fit.kept:,} kept, {fit.lost:,} lost{share}. [dim]{CONFIDENTIAL}[/]",
         soft_wrap=True,
     )
-    known = "on the roster" if fit.table is None else "in the table above (parent)"
+    known, bound = ("on the roster", "--max-rows") if fit.table is None else ("in the table above (parent)", "max_rows")
     for left_out, why in (
         (fit.nameless, f"name nobody: they have no id, or one that is not {known}"),
-        (fit.beyond_bound, "are beyond the rows that are kept of one person (--max-rows)"),
+        (fit.beyond_bound, f"are beyond the rows that are kept of one person ({bound})"),
         (fit.late, "are of periods that were closed before: they were taken then, or are left out"),
         (fit.to_come, "are of periods that are not closed yet: a later append takes them"),
         (fit.erased, "are of people who were erased (--readmit takes them back)"),
     ):
         if left_out:
             to.print(f"{left_out:,} of those fit the domain, and {why}.", soft_wrap=True)
+    if fit.alike:
+        to.print(
+            f"{fit.alike:,} rows have a key that another row has too, and rows of a table below could mean either: "
+            "`init` refuses that. Make it unique, or name another key.",
+            soft_wrap=True,
+        )
     if not fit.rows:
         to.print("The table has no rows: a vault over it would be about nobody.")
         return

@@ -9,10 +9,11 @@ from discreet.errors import ArchiveError
 if TYPE_CHECKING:
     from discreet.cube.cube import Cube
     from discreet.cube.plan import CubePlan
+    from discreet.vault.standing import VaultStanding
 
 
 def publish_each(
-    vault: Path,
+    standing: "VaultStanding",
     folder: Path,
     plan: "CubePlan",
     periods: tuple[str, str | None, str | None],
@@ -21,10 +22,7 @@ def publish_each(
 ) -> None:
     """Declare cubes of each period where they are not yet, publish those of periods that have ended, and write the ones
     that the folder has not. `periods` is their attribute, the first and the last."""
-    from discreet.vault.vault import Vault
-
     each, first, last = periods
-    standing = Vault.open(vault).cubes.standing
     declared = standing.require_declarable(plan, each, first=first, last=last, through=through)
     _require_room(folder, declared is not None)
     number = standing.declare(plan, each, first=first, last=last).number

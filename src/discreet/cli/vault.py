@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast
 import typer
 from rich.markup import escape
 
-from discreet.cli.over import OverTable, vault_over
+from discreet.cli.over import OverTable, sources_by_name, vault_over
 from discreet.cli.present import Json, VaultPath, bar, command, err, out, pairs, print_json, say, table, waiting
 from discreet.errors import InvalidBudget, TableError
 from discreet.exact import count_text
 from discreet.fit import Fit, Fitted
+from discreet.ledger.declared import tables_in
 from discreet.ledger.guarantee import DeltaT
 
 if TYPE_CHECKING:
@@ -141,22 +142,9 @@ def init(
         return
     name = escape(str(vault))
     out.print(f"[bold]{name}[/] is ready: {made.ledger.guarantee}.")
-    for attribute, told in made.domain.found_in_words.items():
+    for attribute, told in tables_in(made.ledger.header).found_in_words.items():
         out.print(f"[dim]Found of {escape(attribute)}:[/] {told}", soft_wrap=True)
     out.print(f"[dim]Next:[/] discreet describe {name}")
-
-
-def sources_by_name(given: Sequence[str]) -> dict[str, str]:
-    """The source of each table, as in patients=patients.csv."""
-    found: dict[str, str] = {}
-    for one in given:
-        name, named, source = one.partition("=")
-        if not named or not name.isidentifier():
-            raise TableError(f"several tables are given by their names, --table patients=patients.csv, not {one!r:.60}")
-        if name in found:
-            raise TableError(f"two sources are given for the table {name}")
-        found[name] = source
-    return found
 
 
 def is_typed() -> bool:

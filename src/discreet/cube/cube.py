@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -61,6 +61,8 @@ class Cube:
     """The dimensions that are summed out for good, as a mask."""
     model: "Model | None" = None
     """The model of the same measurements, where one was fitted and is kept beside them."""
+    folder: Path | None = None
+    """Where the cube was loaded from."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -153,11 +155,15 @@ class Cube:
     def modelled(self) -> "ModelledCube":
         """The cube read through a model of the same measurements: sharper, biased, and free.
 
-        It is fitted where it is not yet, and has every cuboid of these dimensions, published or not.
+        It is fitted where it is not yet, and has every cuboid of these dimensions, published or not. What its ranges
+        are made of is kept in the folder that it was loaded from with its model, if one may write there.
         """
         from discreet.cube.modelled import ModelledCube, model_of
+        from discreet.cube.replicate_files import ranges_in
 
-        return ModelledCube(self, model_of(self) if self.model is None else self.model)
+        if self.model is None:
+            return ModelledCube(self, model_of(self))
+        return ModelledCube(self, self.model, None if self.folder is None else partial(ranges_in, self.folder))
 
     def with_model(self, progress: Progress = silent) -> "Cube":
         """The same cube with its model, which is saved with it."""
@@ -210,7 +216,7 @@ class Cube:
         """The cube in a folder. Raises ArchiveError where it is damaged."""
         from discreet.cube.folder import cube_parts
 
-        return Cube(**cube_parts(Path(path)))
+        return Cube(**cube_parts(Path(path)), folder=Path(path))
 
     def _open_axis(self, name: Label) -> int:
         mask = self.plan.lattice.mask(name)

@@ -6,7 +6,7 @@ never measured together, its interactions are what the measured ones imply and n
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -90,6 +90,8 @@ class Modelled(ABC):
     """Cuboids by their attributes, as a model has them: `modelled["sex", "age"]`. All say that they are."""
 
     model: Model
+    kept: "Callable[[Any], tuple[Model, ...]] | None"
+    """Where its replicates are kept, which take long to make."""
 
     def __getitem__(self, names: Label | tuple[Label, ...]) -> "xr.DataArray":
         """A cuboid with labels, its axes in the order of the names; it may be one that was not released."""
@@ -118,10 +120,14 @@ class Modelled(ABC):
         of = self.model
         return {"estimate": ESTIMATE, "total": of.total, "strengths": list(of.strengths), **of.parameters}
 
-    @property
-    @abstractmethod
+    @cached_property
     def replicates(self) -> tuple[Model, ...]:
-        """Its simulated releases."""
+        """Its simulated releases, from where they are kept."""
+        return self.simulated() if self.kept is None else self.kept(self)
+
+    @abstractmethod
+    def simulated(self) -> tuple[Model, ...]:
+        """What release and fit would have made of a table that is as the model says. Deterministic."""
 
     @abstractmethod
     def is_measured(self, *names: Label) -> bool:
@@ -141,14 +147,9 @@ class ModelledCube(Modelled):
 
     cube: "Cube"
     model: Model
-    simulated: tuple[Model, ...] = ()
-    """Its replicates, where they were made before."""
+    kept: "Callable[[ModelledCube], tuple[Model, ...]] | None" = None
 
-    @cached_property
-    def replicates(self) -> tuple[Model, ...]:
-        """Deterministic."""
-        if self.simulated:
-            return self.simulated
+    def simulated(self) -> tuple[Model, ...]:
         plan = self.cube.plan
         laws = {mask: plan.noise.law_in_grains(share) for mask, share in plan.cell_shares.items()}
         bits = SeededBits(self.cube.origin.charge)

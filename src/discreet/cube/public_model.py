@@ -6,7 +6,6 @@ simulating all of those releases and the fit.
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import cached_property
 from math import prod
 from typing import TYPE_CHECKING, Any
 
@@ -48,15 +47,8 @@ class PublicModel(Modelled):
     table: str
     guarantee: Guarantee
     kept: "Callable[[PublicModel], tuple[Model, ...]] | None" = None
-    """Where its replicates are kept, which take long to make."""
-
-    @cached_property
-    def replicates(self) -> tuple[Model, ...]:
-        """Its simulated releases, from where they are kept."""
-        return self.simulated() if self.kept is None else self.kept(self)
 
     def simulated(self) -> tuple[Model, ...]:
-        """What these releases and the fit would have made of a table that is as the model says. Deterministic."""
         bits = SeededBits(int(self.of.digest[:15], 16))
         return replicates(self.model, self.of.measured, lambda one: self.of.noise(one, bits))
 

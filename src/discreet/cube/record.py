@@ -11,7 +11,7 @@ from discreet.cube.plan import Basis, CubePlan
 from discreet.cube.within import Within
 from discreet.errors import ArchiveError, DiscreetError
 from discreet.exact import parse_exact
-from discreet.ledger.budget import Induced
+from discreet.ledger.budget import Induced, said_of_person
 from discreet.ledger.budget_choice import budget_from_json
 from discreet.query.lattice import MAX_DIMENSIONS, Label, Lattice
 
@@ -29,6 +29,7 @@ def plan_record(plan: CubePlan) -> Json:
         noise.budget.option: str(noise.amount),
         "neighbours": noise.neighbours,
         "max_rows": noise.budget.max_rows,
+        **said_of_person(noise.budget),
         **_measure(plan.noise.measure),
         "cuboids": _chosen(plan),
         "weights": None if even else list(plan.weights),

@@ -5,8 +5,10 @@ They follow from what was released and are public as it is. A file for each has 
 those of a cube's model.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,7 +19,12 @@ from discreet.model.model import Model
 from discreet.query.lattice import Lattice
 from discreet.release.package import parquet_resource, read_package, write_package, written_aside
 
+if TYPE_CHECKING:
+    from discreet.cube.modelled import ModelledCube
+
 FORMAT = 1
+RANGES = "ranges"
+"""In a published cube's folder: the simulated releases that its model ranges are made of, once they were asked for."""
 SAID = "the parameters of a model of released, or of simulated, numbers"
 
 
@@ -42,3 +49,23 @@ def read_models(path: Path, lattice: Lattice, key: str) -> tuple[Model, ...]:
         return tuple(read_model(path / f"{place}.parquet", lattice, own) for place, own in enumerate(about["models"]))
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError, pa.ArrowException):
         raise damaged from None
+
+
+def kept_models(path: Path, lattice: Lattice, key: str, make: Callable[[], Sequence[Model]]) -> tuple[Model, ...]:
+    """Models from their copy; else made, and kept where there is room and one may write."""
+    if path.exists():
+        try:
+            return read_models(path, lattice, key)
+        except ArchiveError:
+            if path.exists():
+                raise  # else a process that is further on has just removed it
+    made = tuple(make())
+    with suppress(ArchiveError, OSError):
+        write_models(made, lattice, key, path)
+    return made
+
+
+def ranges_in(folder: Path, modelled: "ModelledCube") -> tuple[Model, ...]:
+    """The simulated releases of a published cube, in its own folder."""
+    cube = modelled.cube
+    return kept_models(folder / RANGES, cube.plan.lattice, str(cube.origin.receipt), modelled.simulated)

@@ -27,7 +27,7 @@ ROUND = "round"
 def begin_run(plan: CubePlan, ledger: Ledger, over: SnapshotId | None) -> int:
     """Note a plan whose first step is about to be charged; the number of the note is its run's. Raises Refreshed where
     the vault is over another table than it was."""
-    return ledger.note(NOTE, plan_record(plan), over).seq
+    return ledger.note(NOTE, plan_record(plan), over, of_table=True).seq
 
 
 def run_of_plan(plan: CubePlan, books: Books) -> int | None:
@@ -45,15 +45,15 @@ def run_holding(charge: Charge, books: Books) -> int | None:
 
 
 def _begun(books: Books, after: int) -> Iterator[tuple[int, Any]]:
-    for entry in books.entries(after):
-        content = entry.parsed()["content"] if entry.kind == NOTE else {}
+    for entry in books.notes(NOTE, after):
+        content = entry.parsed()["content"]
         if "candidates" in content:
             yield entry.seq, content
 
 
 def note_step(number: int, step: Plan, ledger: Ledger, over: SnapshotId | None) -> None:
     """Note a step that is about to be charged. Raises Refreshed where the vault is over another table than the run."""
-    ledger.note(ROUND, {"run": number, "plan": _digest(step.condensed())}, over)
+    ledger.note(ROUND, {"run": number, "plan": _digest(step.condensed())}, over, of_table=True)
 
 
 def charges_of(number: int, books: Books) -> list[Charge]:
@@ -66,8 +66,10 @@ def charges_of(number: int, books: Books) -> list[Charge]:
         if entry.kind == ROUND and (content := entry.parsed()["content"])["run"] == number:
             noted.add(content["plan"])
         elif entry.kind == "charge" and noted and _digest(entry.parsed()["content"]) in noted:
-            found.append(read_charge(entry))
-            noted.clear()
+            charge = read_charge(entry)
+            if books.tells_of(charge):
+                found.append(charge)
+                noted.clear()
     return found
 
 

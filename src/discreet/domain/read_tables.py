@@ -80,6 +80,13 @@ class _TablesReader:
         parent = None if said.get("parent") is None else above[said["parent"]]
         id, key = (self._column(name, said, one) for one in ("id", "key"))
         max_rows = self._max_rows(name, said, parent)
+        if own.found and id is None:
+            self.fail(
+                name,
+                "attributes",
+                'values are discovered in a table that has a column of ids, id = "…": by that it is known whose each '
+                "is; declare them here",
+            )
         if parent is None and (id is None or key is not None):
             what = "key says which row of a parent is meant; name the parent" if key is not None else ""
             self.fail(name, "key" if key else None, what or 'id = "…" is required: the column that tells people apart')
@@ -100,8 +107,6 @@ class _TablesReader:
         books = self.document.get("codebooks", {})
         parts = parts_of(self.text, {"name": name, "codebooks": books, **told}, ("tables", name))
         domain = Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
-        if domain.undiscovered or domain.found:
-            self.fail(name, "attributes", "values are discovered in a vault over one table; declare them here")
         if domain.growing is not None:
             self.fail(name, "attributes", "rows are appended to a vault over one table: leave out grows")
         return domain

@@ -131,6 +131,15 @@ class LinkedTables:
         return Place(table, axes, self.person.everything.boxes[0])
 
     @property
+    def found_in_words(self) -> dict[str, str]:
+        """How many values were found of each attribute that declares none."""
+        return {
+            name if len(self) == 1 else f"{one.name}.{name}": told
+            for one in self.tables
+            for name, told in one.own_domain.found_in_words.items()
+        }
+
+    @property
     def rows(self) -> int:
         """How many rows a person has in all tables together, at most."""
         return sum(table.max_rows for table in self.tables)

@@ -36,9 +36,10 @@ def value_text(value: object) -> str:
     return str(value)
 
 
-def attribute_lines(name: str, table: Mapping[str, Any]) -> Iterator[str]:
-    """An attribute's table: its keys, each on a line, and below them its groups, level by level."""
-    yield from _table(("attributes", name), table)
+def attribute_lines(name: str, table: Mapping[str, Any], below: tuple[str, ...] = ()) -> Iterator[str]:
+    """An attribute's table: its keys, each on a line, and below them its groups, level by level. Of several tables the
+    one that it is `below`."""
+    yield from _table((*below, "attributes", name), table)
 
 
 def _table(path: tuple[str, ...], table: Mapping[str, Any]) -> Iterator[str]:

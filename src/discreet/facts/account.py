@@ -10,10 +10,11 @@ from discreet.errors import ArchiveError, InvalidBudget, InvalidFact
 from discreet.exact import equals_text, number_text
 from discreet.facts.contradiction import name_of, require_possible
 from discreet.facts.facts import CuboidFact, Fact, fact_from_json, numbered
-from discreet.facts.generic import induced_by, sensitivity
+from discreet.facts.generic import FactsOfTable, induced_by, induced_together, sensitivity
 from discreet.facts.plausible import Doubt, doubts
 from discreet.ledger.books import Books
 from discreet.ledger.budget import Induced
+from discreet.ledger.declared import tables_in
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.ledger import Ledger
 from discreet.ledger.standing import FactNote
@@ -144,7 +145,7 @@ def described(fact: Fact) -> dict[str, Any]:
 
 
 def facts_of(ledger: Books, domain: Domain, archive: Archive) -> tuple[Fact, ...]:
-    """Every fact in the journal, in order."""
+    """Every fact about a table in the journal, in order."""
     return tuple(_recalled(note, domain, archive) for note in ledger.facts)
 
 
@@ -158,6 +159,8 @@ class _Weighed:
     known: int
     """How many entries the journal had."""
     doubts: tuple[Doubt, ...]
+    of: str | None
+    """Which of several tables it is about."""
 
     def content(self, stored: Mapping[str, Any]) -> dict[str, Any]:
         """What the journal keeps of it."""
@@ -165,6 +168,7 @@ class _Weighed:
             "fact": stored,
             "induced": [self.together.people, self.together.squares],
             "alone": [self.alone.people, self.alone.squares],
+            **({} if self.of is None else {"table": self.of}),
         }
 
 
@@ -223,7 +227,11 @@ def _weigh(fact: Fact, ledger: Books, domain: Domain, archive: Archive, releases
     budget = ledger.budget
     whose, dropped = (budget.neighbours, budget.max_rows), rows_are_dropped(ledger)
     alone = sensitivity([new], domain, *whose, dropped=dropped)
-    together = induced_by([*facts, new], domain, *whose, dropped=dropped).or_more(budget.induced)
+    if ledger.table is None:
+        together = induced_by([*facts, new], domain, *whose, dropped=dropped)
+    else:
+        together = induced_together(_of_all_tables(new, ledger, archive), budget.neighbours)
+    together = together.or_more(budget.induced)
     try:
         budget.under(together)
     except InvalidBudget:
@@ -231,7 +239,17 @@ def _weigh(fact: Fact, ledger: Books, domain: Domain, archive: Archive, releases
             f"{name_of(new)} would leave a budget of nothing: with it up to {bound_text(together.people)} people can "
             "change together"
         ) from None
-    return _Weighed(new, together, alone, known, doubts(new, releases, domain))
+    return _Weighed(new, together, alone, known, doubts(new, releases, domain), ledger.table)
+
+
+def _of_all_tables(new: Fact, ledger: Books, archive: Archive) -> list[FactsOfTable]:
+    """The facts about every table, and a new one about that of these books."""
+    found = []
+    for one in tables_in(ledger.header):
+        known = [_recalled(note, one.domain, archive) for note in ledger.all_facts if note.of == one.name]
+        own = (*known, new) if one.name == ledger.table else tuple(known)
+        found.append(FactsOfTable(one.domain, one.max_rows, own))
+    return found
 
 
 def _preview(weighed: _Weighed, ledger: Books) -> FactPreview:
@@ -260,6 +278,13 @@ def rows_in_words(ledger: Books) -> str:
     """Which rows every count of the vault is about, and so the value of a fact."""
     unit, total = ledger.header.get("unit"), all(attribute.total for attribute in ledger.domain.attributes)
     coded = "" if total else " whose values all have a code in the domain"
+    if ledger.table is not None:
+        most = ledger.budget.max_rows
+        kept = "the one row" if most == 1 else f"the at most {most:,} rows"
+        return (
+            f"{kept} of each person that the vault keeps in {ledger.table}, of those{coded} whose parents it keeps: "
+            "the count of the whole table may be another number"
+        )
     if unit is None:
         return f"the rows of the table{coded}"
     kept = "the one row" if unit["max_rows"] == 1 else f"the at most {unit['max_rows']:,} rows"
@@ -281,7 +306,7 @@ def report_facts(ledger: Books, domain: Domain, archive: Archive) -> FactsReport
     spent = ledger.spent_max
     return FactsReport(
         tuple(lines),
-        budget.induced.people if facts else sensitivity([], domain, budget.neighbours).people,
+        budget.induced.people or sensitivity([], domain, budget.neighbours).people,
         ledger.guarantee,
         budget.amount_of(spent),
         budget.amount_of(max(budget.limit - spent, 0)),
@@ -293,9 +318,10 @@ def _wordless(fact: Fact) -> Fact:
 
 
 def rows_are_dropped(ledger: Books) -> bool:
-    """Whether somebody's row may be left out of the population: for a value without a code, or for want of an id."""
+    """Whether somebody's row may be left out of the population: for a value without a code, or for want of an id or of
+    a parent."""
     total = all(attribute.total for attribute in ledger.domain.attributes)
-    return not total or ledger.header.get("unit") is not None
+    return not total or ledger.header.get("unit") is not None or ledger.table is not None
 
 
 def _differs(fact: Fact, ledger: Books) -> bool:

@@ -15,11 +15,12 @@ primitive move is such a difference. S_Q is the most people that one changes. do
 A person may have up to k rows, and rows in several versions of the table, which facts may be about. Then a kind of
 person takes the place of an atom: one multiset of at most k atoms for every version. In a `replace` vault the number of
 people is public as well: one more row of ones, over all kinds, those without any row of the population included. For
-a vault's limit these count like everybody: they may have rows in a version that no fact is about.
+a vault's limit these count like everybody: they may have rows in a version that no fact is about. Tables of the same
+people are to one another as versions of one are.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import combinations_with_replacement
 from math import comb, prod
 
@@ -57,6 +58,39 @@ def induced_by(
     return sensitivity(facts, domain, neighbours, max_rows, dropped=dropped, elsewhere=True).or_more(NO_MORE)
 
 
+@dataclass(frozen=True)
+class FactsOfTable:
+    """Facts about one of several tables of the same people, of whom each has at most so many rows there."""
+
+    domain: Domain
+    max_rows: int
+    facts: tuple[Fact, ...]
+
+    def versions(self) -> list[tuple[Atoms, int]]:
+        """What the facts tell apart in each version of the table that they are about."""
+        numbers = sorted({fact.table for fact in self.facts})
+        of_version = [[fact for fact in self.facts if fact.table == number] for number in numbers]
+        return [(atoms_of(facts, self.domain), self.max_rows) for facts in of_version]
+
+
+def induced_together(tables: Sequence[FactsOfTable], neighbours: Neighbours) -> Induced:
+    """The same of facts about several tables of the same people. A kind of person is then one multiset of rows for each
+    table that a fact is about: some nobody can be, whose rows are of no parent, and with these S_Q is no less."""
+    known = [one for one in tables if one.facts]
+    if not known:
+        return Induced()
+    if len(known) == 1:
+        [one] = known
+        return induced_by(one.facts, one.domain, neighbours, one.max_rows)
+    fixed = neighbours == "replace"
+    try:
+        kinds = _kinds([version for one in known for version in one.versions()], fixed, absent=fixed)
+        matrix, present, several = kinds
+        return _largest_move(matrix, present | True, several).or_more(NO_MORE)
+    except TooManyMoves as error:
+        raise _unknown(str(error)) from None
+
+
 def sensitivity(
     facts: Sequence[Fact],
     domain: Domain,
@@ -80,15 +114,16 @@ def sensitivity(
     if finest is not None and len(finest) <= 2:
         return _of_cuboids(finest, domain)
     try:
-        parts = [atoms_of([fact for fact in facts if fact.table == version], domain) for version in versions]
+        parts = FactsOfTable(domain, max_rows, tuple(facts)).versions()
+        atoms = parts[0][0]
         fixed = neighbours == "replace"
         whole = not dropped and not elsewhere and max_rows == len(versions) == 1
         if max_rows == 1 and len(versions) == 1:
-            known = _of_partitions(parts[0], n_known=fixed and whole)
+            known = _of_partitions(atoms, n_known=fixed and whole)
             if known is not None:
                 return known
-            finest = _finest_cuboids(parts[0].without(_implied(parts[0])).facts, domain)
-        matrix, present, several = _kinds(parts, max_rows, fixed, absent=fixed and not whole)
+            finest = _finest_cuboids(atoms.without(_implied(atoms)).facts, domain)
+        matrix, present, several = _kinds(parts, fixed, absent=fixed and not whole)
         return _largest_move(matrix, present | elsewhere, several)
     except TooManyMoves as error:
         try:
@@ -97,10 +132,14 @@ def sensitivity(
             why = str(error)
         except NoBound as none:
             why = f"{error}; and {none}"
-        raise InvalidFact(
-            f"how far these facts reach cannot be worked out: of the moves that keep all of them, {why}. "
-            "Give fewer facts, or coarser ones"
-        ) from None
+        raise _unknown(why) from None
+
+
+def _unknown(why: str) -> InvalidFact:
+    return InvalidFact(
+        f"how far these facts reach cannot be worked out: of the moves that keep all of them, {why}. Give fewer facts, "
+        "or coarser ones"
+    )
 
 
 def _exchanged(people: int) -> Induced:
@@ -196,12 +235,12 @@ def _longest_cycle(ones: Ints, others: Ints) -> int | None:
 
 
 def _kinds(
-    versions: Sequence[Atoms], max_rows: int, fixed: bool, absent: bool
+    versions: Sequence[tuple[Atoms, int]], fixed: bool, absent: bool
 ) -> tuple[Ints, NDArray[np.bool_], NDArray[np.bool_]]:
-    """The matrix over the kinds of people that the facts tell apart; which of these have rows of the population; and
-    which are of several sorts."""
+    """The matrix over the kinds of people that the facts tell apart, who have at most so many rows in each version of a
+    table; which of these have rows of the population; and which are of several sorts."""
     columns, rows, several = np.zeros((0, 1), np.int64), np.zeros(1, np.int64), np.zeros(1, np.bool_)
-    for atoms in versions:
+    for atoms, max_rows in versions:
         added, added_rows, added_several = _multisets(atoms, max_rows)
         old, new = columns.shape[1], added.shape[1]
         if old * new > MOST_COMBINED:

@@ -84,7 +84,8 @@ class Books:
         """A cost as the spend map has it."""
         return cost if self._place is None else cost.moved(self._place.box)
 
-    def _tells_of(self, charge: Charge) -> bool:
+    def tells_of(self, charge: Charge) -> bool:
+        """Whether a charge is of the table that these are the books of."""
         return self._place is None or charge.table == self.table
 
     def _where(self, region: Region) -> Region:
@@ -148,6 +149,12 @@ class Books:
         """All entries in order, as they are in the journal; those that come in meanwhile are left for the next time."""
         return self._followed.upto(self.head, after)
 
+    def notes(self, kind: str, after: int = 0) -> Iterator[Entry]:
+        """The entries of a kind that are about the table that these are the books of, in order."""
+        for entry in self.entries(after):
+            if entry.kind == kind and (self._place is None or entry.parsed().get("table") == self.table):
+                yield entry
+
     @property
     def untrue_checkpoints(self) -> list[int]:
         """Checkpoints, of those that were come upon, that state something else than the entries before them add up to.
@@ -171,7 +178,7 @@ class Books:
         with self._followed.current() as state:
             entries = [self._followed.entry(seq) for seq in sorted(state.pending)]
         charges = [read_charge(entry) for entry in entries if entry is not None]
-        return [charge for charge in charges if self._tells_of(charge)]
+        return [charge for charge in charges if self.tells_of(charge)]
 
     def unanswered(self) -> list[int]:
         """The numbers of the charges without a record, of the table as it is now, when the journal was last looked at.
@@ -183,7 +190,7 @@ class Books:
         if self._place is None:
             return numbers
         charges = (self.charge_at(number) for number in numbers)
-        return [charge.id for charge in charges if charge is not None and self._tells_of(charge)]
+        return [charge.id for charge in charges if charge is not None and self.tells_of(charge)]
 
     def closed(self) -> list[int]:
         """The numbers of the charges that were closed unanswered."""
@@ -213,7 +220,7 @@ class Books:
                 if charge is None:
                     raise JournalCorrupt(f"entry {entry.seq} records a charge that is not there", "restore a backup")
                 found = read_charge(charge)
-                if self._tells_of(found):
+                if self.tells_of(found):
                     yield found, read_record(entry.charge, entry)
 
     @property
@@ -229,7 +236,12 @@ class Books:
 
     @property
     def facts(self) -> tuple[FactNote, ...]:
-        """Every fact, in order."""
+        """Every fact about the table that these are the books of, in order."""
+        return tuple(fact for fact in self.all_facts if self._place is None or fact.of == self.table)
+
+    @property
+    def all_facts(self) -> tuple[FactNote, ...]:
+        """Every fact about any table, in order."""
         with self._followed.current() as state:
             return tuple(state.facts)
 

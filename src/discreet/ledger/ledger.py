@@ -21,7 +21,7 @@ from typing import Any
 from discreet.deadline import keep_working
 from discreet.domain.domain import Domain
 from discreet.domain.tables import Place
-from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack, Refreshed, UnsupportedQuery
+from discreet.errors import JournalCorrupt, JournalError, JournalRolledBack, Refreshed
 from discreet.ledger import checkpoint, reserve
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
@@ -100,10 +100,9 @@ class Ledger(Books):
     def reserve(self, cost: Cost, content: Any, snapshot: SnapshotId | None = None) -> Receipt:
         """Set aside, durably, what will be drawn later for the table as it is now. It is charged at once, and refused
         as a charge is: nobody else can spend it."""
-        if self.table is not None:
-            raise UnsupportedQuery("nothing is set aside over several tables: what is drawn later would be of one")
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
-        text = _body(content, cost=cost.to_json(), **paid)
+        cost = self._of_person(cost)
+        text = _body(content, cost=cost.to_json(), **paid, **self._named)
         with self._followed.turn() as state:
             state.require_current(snapshot)
             state.require_fit(cost, None)
@@ -116,14 +115,15 @@ class Ledger(Books):
         """A charge that a reserve has paid for. Records nothing, and raises BudgetExceeded where the reserve has not so
         much left at every point, and Refreshed as `charge` does."""
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
-        body = _body(plan, cost=cost.to_json(), **paid, **{reserve.FROM: number})
+        cost = self._of_person(cost)
+        body = _body(plan, cost=cost.to_json(), **paid, **self._named, **{reserve.FROM: number})
 
         def step(turn: JointTurn) -> Entry:
             turn.state.require_current(snapshot)
             return turn.draw(number, cost, body)
 
         entry = self._together.write(step)
-        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, None, number)
+        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, None, number, self.table)
 
     def charge(self, cost: Cost, plan: Any, asker: Asker | None = None, snapshot: SnapshotId | None = None) -> Charge:
         """Spend, durably, for a plan (JSON) that is read from a snapshot. Records nothing, and raises BudgetExceeded
@@ -132,15 +132,14 @@ class Ledger(Books):
         if asker is not None:
             asker.require_spending()
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
-        named = {} if self.table is None else {"table": self.table}
         self._refuse_hopeless(cost, asker)
         cost = self._of_person(cost)
-        body = _body(plan, cost=cost.to_json(), **paid, **named, **({} if asker is None else {"by": asker.name}))
+        by = {} if asker is None else {"by": asker.name}
+        body = _body(plan, cost=cost.to_json(), **paid, **self._named, **by)
         entry = self._together.write(partial(_charged, cost, body, asker, snapshot))
         if asker is not None:
             asker.charges.append(entry.seq)
-        by = None if asker is None else asker.name
-        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, by, None, self.table)
+        return Charge(entry.seq, entry.receipt, cost, plan, snapshot, by.get("by"), None, self.table)
 
     def _refuse_hopeless(self, cost: Cost, asker: Asker | None) -> None:
         """Spending only grows: what did not fit when the journal was last seen is refused, and no writer waits."""
@@ -190,13 +189,13 @@ class Ledger(Books):
         self._followed.give(receipt)
         return True
 
-    def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None) -> Receipt:
+    def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None, *, of_table: bool = False) -> Receipt:
         """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
-        or it raises Refreshed."""
+        or it raises Refreshed; where it is about the table that these are the books of, it says so."""
         own = ("init", "charge", "record", "close", "fact", "append", *SUCCESSIONS, reserve.KIND, checkpoint.KIND)
         if kind in own:
             raise ValueError(f"{kind} has a method of its own")
-        text = _body(body)
+        text = _body(body, **(self._named if of_table else {}))
         with self._followed.turn() as state:
             if snapshot is not None:
                 state.require_current(snapshot)
@@ -282,6 +281,11 @@ class Ledger(Books):
             self.check_receipt(seen)
         self._followed.give(self.head)
         keep_lost(self.vault_id, self._lost)
+
+    @property
+    def _named(self) -> dict[str, str]:
+        """What an entry says of the table that it is about, where there are several."""
+        return {} if self.table is None else {"table": self.table}
 
     @property
     def _lost(self) -> frozenset[str]:

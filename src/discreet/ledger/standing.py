@@ -48,6 +48,11 @@ class FactNote:
     content: Any
 
     @property
+    def of(self) -> str | None:
+        """Which of several tables it is about."""
+        return self.content.get("table") if isinstance(self.content, dict) else None
+
+    @property
     def words(self) -> str:
         """What a guarantee calls it."""
         try:

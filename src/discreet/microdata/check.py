@@ -58,6 +58,8 @@ class FolderVerdict:
 def check_buckets(path: str | Path) -> FolderVerdict:
     """Look at everything that a folder of buckets promises. Raises ArchiveError where there is no such folder."""
     folder = Path(path)
+    if not folder.exists():
+        raise ArchiveError(f"there is no {folder}; name a folder of buckets that was published")
     if not (folder / "datapackage.json").is_file():
         raise ArchiveError(f"{folder} is not a folder of buckets: it has no datapackage.json")
     findings: list[FolderFinding] = []

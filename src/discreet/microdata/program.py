@@ -19,6 +19,7 @@ from scipy import sparse
 from scipy.optimize import Bounds, LinearConstraint, linprog, milp
 
 from discreet.microdata.demand import Demand, Integers
+from discreet.microdata.quiet import ASIDE
 
 Numbers = NDArray[np.float64]
 
@@ -86,17 +87,18 @@ class Program:
         limits, filled, held = self._rows
         most = np.concatenate([self.counts.sum() // self.sizes, self.counts[value]])
         options = {"time_limit": seconds, "mip_rel_gap": gap, "presolve": presolve}
-        result = milp(
-            self._losses,
-            integrality=np.concatenate([np.ones(len(self.sizes)), np.zeros(len(size))]),
-            bounds=Bounds(0, most),
-            constraints=[
-                LinearConstraint(limits, -np.inf, 0),
-                LinearConstraint(filled, 0, 0),
-                LinearConstraint(held, self.counts, self.counts),
-            ],
-            options=options if nodes is None else options | {"node_limit": nodes},
-        )
+        with ASIDE.output():
+            result = milp(
+                self._losses,
+                integrality=np.concatenate([np.ones(len(self.sizes)), np.zeros(len(size))]),
+                bounds=Bounds(0, most),
+                constraints=[
+                    LinearConstraint(limits, -np.inf, 0),
+                    LinearConstraint(filled, 0, 0),
+                    LinearConstraint(held, self.counts, self.counts),
+                ],
+                options=options if nodes is None else options | {"node_limit": nodes},
+            )
         buckets = None if result.x is None else result.x[: len(self.sizes)]
         return Solution(buckets, result.mip_dual_bound or 0.0, result.status != OUT_OF_TIME)
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from discreet.domain.attribute import Category
 from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTables
 from discreet.domain.write import key_text, value_text
 from discreet.errors import DomainError, InvalidBudget, UnsupportedQuery
 from discreet.exact import Number
@@ -68,13 +69,34 @@ class ValueSearch:
 def search_for(
     domain: Domain, budget: Budget, part: Number | None, delta: Number | None, each_period: bool = False
 ) -> ValueSearch | None:
-    """How to find the values that a domain does not declare, for this part of ε and of δ; None where all are."""
-    named = domain.undiscovered
+    """How to find the values that a domain does not declare, for this part of ε and of δ; None where all are.
+
+    A person may have as many values as rows, and one who is replaced twice as many. So has one whose rows of one period
+    come or go: values of their other rows give way to these, or come in for them.
+    """
+    times = SENSES["replace"] if each_period else SENSES[budget.neighbours]
+    return _searches({domain.name: (domain, times * budget.max_rows)}, budget, part, delta).get(domain.name)
+
+
+def search_tables(
+    tables: LinkedTables, budget: Budget, part: Number | None, delta: Number | None
+) -> dict[str, ValueSearch]:
+    """The same of several tables, by their names. Of each a person has as many values as rows that are kept there."""
+    times = SENSES[budget.neighbours]
+    domains = {one.name: (one.own_domain, times * one.max_rows) for one in tables}
+    return _searches(domains, budget, part, delta)
+
+
+def _searches(
+    domains: Mapping[str, tuple[Domain, int]], budget: Budget, part: Number | None, delta: Number | None
+) -> dict[str, ValueSearch]:
+    """How to look in each domain that has something to be found; with each, how many values a person changes there."""
+    named = [name for domain, _ in domains.values() for name in domain.undiscovered]
     if not named:
         if part is not None or delta is not None:
             raise InvalidBudget('this domain declares all its values; say values = "discover" of those to be found')
-        return None
-    if len(named) < len(domain.found):
+        return {}
+    if len(named) < sum(len(domain.found) for domain, _ in domains.values()):
         raise DomainError("[found] names values of some attributes, and not of others; leave it out: `init` writes it")
     if not isinstance(budget, GaussianBudget) or budget.epsilon is None or budget.delta is None:
         raise UnsupportedQuery(WHY_DELTA.format(symbol=f"a budget of {budget.symbol}"))
@@ -83,11 +105,16 @@ def search_for(
             f"the values of {', '.join(named)} are to be discovered: say which part of ε that may take, as in "
             "--discover 20%"
         )
-    attributes = [
-        attribute for attribute in domain.attributes if isinstance(attribute, Category) and attribute.name in named
-    ]
+    sought = {
+        name: (
+            [one for one in domain.attributes if isinstance(one, Category) and one.name in domain.undiscovered],
+            many,
+        )
+        for name, (domain, many) in domains.items()
+        if domain.undiscovered
+    }
     own_delta = HALF * budget.delta if delta is None else _part(delta, budget.delta)
-    return _cheapest(attributes, budget, _part(part, budget.epsilon), own_delta, each_period)
+    return _cheapest(sought, budget, _part(part, budget.epsilon), own_delta)
 
 
 def _part(asked: Number, whole: Fraction) -> Fraction:
@@ -97,29 +124,30 @@ def _part(asked: Number, whole: Fraction) -> Fraction:
 
 
 def _cheapest(
-    attributes: Sequence[Category], budget: GaussianBudget, part: Fraction, delta: Fraction, each_period: bool
-) -> ValueSearch:
+    sought: Mapping[str, tuple[Sequence[Category], int]], budget: GaussianBudget, part: Fraction, delta: Fraction
+) -> dict[str, ValueSearch]:
     """Both ways to account for finding values leave the same for later: the one that finds a value of fewer people.
-
-    That depends on the budget alone. A person may have as many values as rows, and one who is replaced twice as many.
-    So has one whose rows of one period come or go: values of their other rows give way to these, or come in for them.
-    """
+    That depends on the budget alone."""
     later, gaussian, pure = budget.setting_aside(part, delta)
-    many = Fraction(1, len(attributes))
-    values = budget.max_rows * (SENSES["replace"] if each_period else SENSES[budget.neighbours])
-    searches = []
+    attributes = sum(len(own) for own, _ in sought.values())
+    many = Fraction(1, attributes)
+    ways = []
     for whole in (gaussian, pure):
         each = Discovering(whole.epsilon * many, whole.mu_squared * many, whole.delta * many)
+        left = replace(later, discovering=sum([each] * attributes, NOTHING_FOUND))
         # Of values, ε adds up, and so do μ² and δ.
-        rule = SelectionRule(each.epsilon / values, each.mu_squared / values, each.delta / values)
-        total = sum([each] * len(attributes), NOTHING_FOUND)
-        searches.append(ValueSearch(tuple(attributes), rule, each, replace(later, discovering=total)))
-    best = min(searches, key=lambda search: half_found(search.rule))
-    biases(best.rule)
+        rules = {
+            name: SelectionRule(each.epsilon / values, each.mu_squared / values, each.delta / values)
+            for name, (_, values) in sought.items()
+        }
+        ways.append({name: ValueSearch(tuple(sought[name][0]), rule, each, left) for name, rule in rules.items()})
+    best = min(ways, key=lambda way: sum(half_found(search.rule) for search in way.values()))
+    for search in best.values():
+        biases(search.rule)
     return best
 
 
-def with_found(text: str, found: Mapping[str, Sequence[str]]) -> str:
-    """A domain's text, and behind it the values that were found: all that there is to the domain."""
+def with_found(text: str, found: Mapping[str, Sequence[str]], table: str | None = None) -> str:
+    """A domain's text, and behind it the values that were found, of several tables in one: all that there is to it."""
     lines = [f"{key_text(name)} = {value_text(list(values))}" for name, values in found.items()]
-    return "\n".join([text.rstrip("\n"), "", "[found]", *lines, ""])
+    return "\n".join([text.rstrip("\n"), "", "[found]" if table is None else f"[tables.{table}.found]", *lines, ""])

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from discreet.cube.memory import available_bytes, gigabytes
 from discreet.cube.public_model import PublicModel
 from discreet.domain.attribute import Bins
 from discreet.domain.domain import Domain
-from discreet.domain.read import parse_domain
+from discreet.domain.read_tables import parse_tables
 from discreet.errors import ArchiveError, DiscreetError, UnsupportedQuery
 from discreet.ledger.guarantee import Guarantee
 from discreet.ledger.receipt import Receipt
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 
 FORMAT = 1
 KEY = b"discreet"
+OF_TABLE = "domain_table"
+"""What rows say of which table they are of, where their domain declares several."""
 SUFFIXES = (".parquet", ".csv")
 NOBODY = "No row is a person: rows are drawn from a model of released, noisy counts"
 LIMITS = (
@@ -76,7 +79,7 @@ class SyntheticRows:
                 if place.suffix == ".parquet":
                     pq.write_table(self.table, aside / place.name, compression="zstd")
                 else:
-                    pcsv.write_csv(_as_written(self.table, self.about["domain"]), aside / place.name)
+                    pcsv.write_csv(_as_written(self.table, _domain_of(self.about)), aside / place.name)
                     (aside / beside.name).write_text(json.dumps(self.about, indent=2, ensure_ascii=False) + "\n")
                 written = sorted(aside.iterdir(), key=lambda file: file.name != beside.name)
                 for file in written:
@@ -91,6 +94,12 @@ class SyntheticRows:
     def load(path: str | Path) -> "SyntheticRows":
         """Rows from a file that `save` wrote. Raises ArchiveError where it is something else."""
         place = Path(path)
+        if not place.exists():
+            raise ArchiveError(f"there is no {place}; name a file of synthetic rows")
+        if place.suffix != ".parquet" and not _beside(place).exists():
+            raise ArchiveError(
+                f"{place} has no {_beside(place).name} beside it, which says what its rows are: copy both"
+            )
         wrong = ArchiveError(f"{place} is not a file of synthetic rows that Discreet wrote, or it was changed")
         try:
             if place.suffix == ".parquet":
@@ -98,7 +107,7 @@ class SyntheticRows:
                 about = json.loads(table.schema.metadata[KEY])
             else:
                 about = json.loads(_beside(place).read_text(encoding="utf-8"))
-                table = _read_csv(place, parse_domain(about["domain"]))
+                table = _read_csv(place, _domain_of(about))
             if about["format"] != FORMAT or about["digest"] != _digest(table):
                 raise wrong
             return SyntheticRows(table, about)
@@ -107,7 +116,7 @@ class SyntheticRows:
 
     def codes(self) -> dict[str, Codes]:
         """The codes of every column, by the domain that the rows were drawn for."""
-        domain = parse_domain(self.about["domain"])
+        domain = _domain_of(self.about)
         try:
             return {name: codes_of(domain[name], self.table.column(name)) for name in self.table.column_names}
         except ValueError as error:
@@ -126,9 +135,9 @@ def _read_csv(path: Path, domain: Domain) -> pa.Table:
     return table
 
 
-def _as_written(table: pa.Table, domain_text: str) -> pa.Table:
+def _as_written(table: pa.Table, domain: Domain) -> pa.Table:
     """The rows as a CSV file has them whose numbers are written as the domain says."""
-    for name in _with_commas(parse_domain(domain_text)) & {*table.column_names}:
+    for name in _with_commas(domain) & {*table.column_names}:
         texts = pc.replace_substring(pc.cast(table.column(name), pa.string()), ".", ",")
         table = table.set_column(table.schema.get_field_index(name), name, texts)
     return table.replace_schema_metadata(None)
@@ -137,6 +146,12 @@ def _as_written(table: pa.Table, domain_text: str) -> pa.Table:
 def _with_commas(domain: Domain) -> set[str]:
     """The columns of numbers with decimal commas."""
     return {own.name for own in domain.attributes if isinstance(own, Bins) and own.notation.decimal == ","}
+
+
+def _domain_of(about: Mapping[str, Any]) -> Domain:
+    """The domain that rows were drawn for: of several tables, that of theirs."""
+    tables = parse_tables(about["domain"])
+    return (tables[about[OF_TABLE]] if OF_TABLE in about else tables.tables[0]).domain
 
 
 def _beside(path: Path) -> Path:
@@ -175,15 +190,22 @@ def require_rows(cells: int, columns: int, rows: int, available: int | None = No
 
 
 def synthesise(
-    of: Cube | PublicModel, domain_text: str, rows: int | None = None, seed: int = 0, progress: Progress = silent
+    of: Cube | PublicModel,
+    domain_text: str,
+    rows: int | None = None,
+    seed: int = 0,
+    progress: Progress = silent,
+    of_table: str | None = None,
 ) -> SyntheticRows:
     """Rows drawn from the model of a cube, or of everything public; as many as it expects where no number is given.
     Deterministic by the seed.
 
     Marginals of up to three attributes are within a few rows of the model's. An attribute of the domain that has one
-    value has it in every row; one that the model has not is left out. `domain_text` is the domain as TOML.
+    value has it in every row; one that the model has not is left out. `domain_text` is the domain as TOML; where it
+    declares several tables, `of_table` is the one that the rows are of.
     """
-    domain = parse_domain(domain_text)
+    described = {"domain": domain_text, **({} if of_table is None else {OF_TABLE: of_table})}
+    domain = _domain_of(described)
     source = of.with_model(progress) if isinstance(of, Cube) else of
     model, names, origin = _origin(source)
     count = max(round(model.total), 1) if rows is None else rows
@@ -201,7 +223,7 @@ def synthesise(
     progress("drawing rows", 1.0)
     table = pa.table(columns)
     left_out = [name for name in domain.names if name not in columns]
-    about = {**_about(model, origin, table, seed), "left_out": left_out, "domain": domain_text}
+    about = {**_about(model, origin, table, seed), "left_out": left_out, **described}
     return SyntheticRows(table.replace_schema_metadata({KEY: json.dumps(about, ensure_ascii=False)}), about)
 
 

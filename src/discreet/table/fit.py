@@ -71,7 +71,7 @@ class FitCounter:
         self._columns = {a.name: _ColumnCounter(a, stored_type(source.require(a.name))) for a in domain.attributes}
         self._location, self._table = source.location, table
         self._rows = self._fitting = 0
-        self.nameless = self.beyond_bound = self.erased = self.late = self.to_come = 0
+        self.nameless = self.beyond_bound = self.erased = self.late = self.to_come = self.alike = 0
 
     def expect(self, name: str, first: int, last: int) -> None:
         """Of a table that grows, rows are expected of these periods alone."""
@@ -90,7 +90,7 @@ class FitCounter:
     def fit(self) -> Fit:
         columns = tuple(column.fit(self._location) for column in self._columns.values())
         left_out = self.nameless, self.beyond_bound, self.erased, self.late, self.to_come
-        return Fit(self._rows, self._fitting - sum(left_out), columns, *left_out, table=self._table)
+        return Fit(self._rows, self._fitting - sum(left_out), columns, *left_out, self.alike, self._table)
 
 
 @dataclass

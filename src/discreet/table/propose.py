@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from decimal import Decimal
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, get_args
 
 import pyarrow as pa
@@ -23,6 +24,7 @@ from discreet.table.source import Source
 LONGEST_TITLE = 200
 TRUTHS = Allowed(("false", "true"))
 BY_TYPE = "true or false, by its type"
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -45,37 +47,47 @@ def propose(table: object, name: str | None = None, wishes: Wishes | None = None
     source = open_source(table)
     for column in wishes.only:
         source.require(column)
-    lines = [f"#:schema {wishes.schema}"] if wishes.schema else []
-    lines += [
-        "# Fill in what is missing from public documents, never from the data: values read off the data leak it.",
-        "# A column that nobody needs to ask about is best left out.",
-        f'name = "{name}"',
-    ]
-    for block in _blocks(source, wishes):
+    lines = [*heading(wishes), f'name = "{name}"']
+    for block in blocks(source, wishes):
         lines += ["", *block]
     return "\n".join(lines) + "\n"
 
 
-def _blocks(source: Source, wishes: Wishes) -> list[list[str]]:
+def heading(wishes: Wishes) -> list[str]:
+    """What stands above every draft."""
+    return [
+        *([f"#:schema {wishes.schema}"] if wishes.schema else []),
+        "# Fill in what is missing from public documents, never from the data: values read off the data leak it.",
+        "# A column that nobody needs to ask about is best left out.",
+    ]
+
+
+def blocks(
+    source: Source, wishes: Wishes, below: tuple[str, ...] = (), without: Mapping[str, str] = NOTHING
+) -> list[list[str]]:
+    """The lines for each column of a table, of several tables the one that they are `below`; `without` has columns that
+    are no attributes of it, and why."""
     declared = source.declared()
     wanted = [column for column in source.columns if not wishes.only or column in wishes.only]
-    blocks = []
+    found = []
     for column in wanted:
         said = declared.get(column, Declared())
-        if column in wishes.reuse:
-            blocks.append(list(attribute_lines(column, wishes.reuse[column])))
+        if column in without:
+            found.append([f"# {key_text(column)} {without[column]}"])
+        elif column in wishes.reuse:
+            found.append(list(attribute_lines(column, wishes.reuse[column], below)))
         elif said.key and column not in wishes.only:
-            blocks.append([f"# {key_text(column)} is the key of the table: an id is no attribute, see init --id"])
+            found.append([f"# {key_text(column)} is the key of the table: an id is no attribute, see init --id"])
         else:
-            blocks.append(_blank(column, stored_type(source.columns[column]), said, wishes.source))
+            found.append(_blank(column, stored_type(source.columns[column]), said, wishes.source, below))
     if not wishes.only:
-        blocks += [[f"# {key_text(column)} is {why}"] for column, why in source.unread.items()]
-    return blocks
+        found += [[f"# {key_text(column)} is {why}"] for column, why in source.unread.items()]
+    return found
 
 
-def _blank(column: str, kind: pa.DataType, said: Declared, source: str) -> list[str]:
+def _blank(column: str, kind: pa.DataType, said: Declared, source: str, below: tuple[str, ...]) -> list[str]:
     proposal, limits = _coded(kind, said)
-    lines = [f"[attributes.{key_text(column)}]"]
+    lines = [f"[{'.'.join(map(key_text, (*below, 'attributes', column)))}]"]
     if title := _one_line(said.title):
         lines.append(f"# {title}")
     words = _one_line(said.words) or type_in_words(kind)

@@ -6,10 +6,11 @@ So what is kept of a person depends on that person's rows alone, in all tables: 
 would break that, and is refused. [docs/explain/several-tables.md, Lemma 1]
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +31,7 @@ from discreet.table.take import Taker, column_types, rows_without_id, taken, wri
 from discreet.table.unit import Keys, Unit, id_texts, person_keys
 
 Mask = NDArray[np.bool_]
+Read = TypeVar("Read")
 
 
 def take_tables(
@@ -43,34 +45,39 @@ def take_tables(
     """Write the population of several sources into a new folder, synced; the text of its manifest. `fitted` is told of
     each. Raises as `take_snapshot`, and TableError where the key of a parent is not unique, for the custodian."""
     private_folder(folder)
-    manifests, parents = {}, dict[str, _Parent]()
+    read = partial(read_tables, TableTaker, sources, tables, key, progress)
+    return write_manifest(folder, {"tables": read(folder, fitted is not None, lambda taker: taken(taker, fitted))})
+
+
+def read_tables(
+    kind: "type[TableTaker]",
+    sources: Mapping[str, Source],
+    tables: LinkedTables,
+    key: bytes,
+    progress: Progress,
+    folder: Path,
+    counted: bool,
+    read: "Callable[[TableTaker], Read]",
+) -> dict[str, Read]:
+    """What is read of each table, parents first; how its domain fits is `counted` on the way."""
+    done, parents = dict[str, Read](), dict[str, Parent]()
     for table in tables:
         links = tuple(dict.fromkeys(below.key or "" for below in tables if below.parent == table.name))
-        counter = None if fitted is None else FitCounter(table.own_domain, sources[table.name], table.name)
         unit = Unit(table.id or table.key or "", table.max_rows, table.domain.null_ids or "drop")
-        taker = _TableTaker(
-            sources[table.name],
-            table.own_domain,
-            unit,
-            None,
-            key,
-            folder / table.name,
-            progress,
-            counter,
-            table=table,
-            parent=None if table.parent is None else parents[table.parent],
-            links=links,
-        )
+        parent = None if table.parent is None else parents[table.parent]
         try:
-            manifests[table.name] = taken(taker, fitted)
+            counter = FitCounter(table.own_domain, sources[table.name], table.name) if counted else None
+            taking = sources[table.name], table.own_domain, unit, None, key, folder / table.name, progress, counter
+            taker = kind(*taking, table=table, parent=parent, links=links)
+            done[table.name] = read(taker)
             parents[table.name] = taker.as_parent()
         except (DomainError, TableError) as error:
             raise type(error)(f"{table.name}: {error}") from None
-    return write_manifest(folder, {"tables": manifests})
+    return done
 
 
 @dataclass(frozen=True)
-class _Parent:
+class Parent:
     """The kept rows of a table, to be found by the rows below it."""
 
     columns: Mapping[str, NDArray[Any]]
@@ -88,11 +95,11 @@ class _Parent:
 
 
 @dataclass
-class _TableTaker(Taker):
+class TableTaker(Taker):
     """Reads one of several tables: `domain` is its own attributes, `unit` a person."""
 
     table: LinkedTable = field(kw_only=True)
-    parent: _Parent | None = field(kw_only=True)
+    parent: Parent | None = field(kw_only=True)
     links: tuple[str, ...] = field(kw_only=True)
     """What tells its rows apart for those below: columns, or "" for the people."""
     _found: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -130,7 +137,7 @@ class _TableTaker(Taker):
             self._keyless.setdefault(link, []).append(missing[chosen])
         return somebody
 
-    def _below(self, batch: pa.RecordBatch, parent: _Parent, people: Keys, somebody: Mask) -> tuple[Keys, Mask]:
+    def _below(self, batch: pa.RecordBatch, parent: Parent, people: Keys, somebody: Mask) -> tuple[Keys, Mask]:
         """Whose the rows are whose parents are there, and which rows those are."""
         link = self.table.key or ""
         keys, missing = (people, ~somebody) if not link else self._hashed(batch.column(link))
@@ -157,7 +164,11 @@ class _TableTaker(Taker):
                         arrays[of(axis)] = column[places]
         return arrays
 
-    def as_parent(self) -> _Parent:
+    def columns_kept(self) -> dict[str, NDArray[Any]]:
+        """The codes and amounts of the rows that were kept."""
+        return {name: np.fromfile(self.folder / name, kind) for name, kind in column_types(self.table.domain).items()}
+
+    def as_parent(self) -> Parent:
         """The rows that were kept. Raises TableError where those below could mean several."""
         people = np.concatenate([np.empty(0, np.uint64), *self._people])
         keys = {}
@@ -169,16 +180,18 @@ class _TableTaker(Taker):
             self._require_unique(mine[~gone], link or str(self.table.id))
             # A row without a key is nobody's parent: nothing hashes to a number that is drawn.
             keys[link] = np.where(gone, Bits().words(gone.size), mine)[self.kept]
-        columns = {
-            name: np.fromfile(self.folder / name, kind) for name, kind in column_types(self.table.domain).items()
-        }
-        return _Parent(columns, people[self.kept], keys)
+        return Parent(self.columns_kept(), people[self.kept], keys)
 
     def _require_unique(self, keys: Keys, column: str) -> None:
-        _, counts = np.unique(keys, return_counts=True)
-        alike = int(counts[counts > 1].sum())
+        alike = rows_alike(keys)
         if alike:
             raise TableError(
                 f"{alike:,} rows have a {column} that another row has too, and the rows below know "
                 "their parent by it; make it unique in the table, or name another key"
             )
+
+
+def rows_alike(keys: Keys) -> int:
+    """How many rows have a key that another one has too."""
+    _, counts = np.unique(keys, return_counts=True)
+    return int(counts[counts > 1].sum())

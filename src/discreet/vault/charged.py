@@ -16,6 +16,10 @@ def charge_at(number: int, ledger: Books, home: Path) -> Charge:
     found = ledger.charge_at(number)
     if found is None:
         raise VaultError(f"there is no charge {number}; see `discreet ledger show {home}`")
+    if not ledger.tells_of(found):
+        raise VaultError(
+            f"charge {number} is of {found.table}, and this is {ledger.table}: take that table of the vault"
+        )
     return found
 
 
@@ -26,7 +30,7 @@ def bought_before(plan: Plan, ledger: Books) -> Charge | None:
     for entry in ledger.entries(since):
         if entry.kind == "charge" and wanted in entry.body and entry.seq > since:
             charge = ledger.charge_at(entry.seq)
-            if charge and canonical({"content": charge.plan})[1:-1] == wanted:
+            if charge and ledger.tells_of(charge) and canonical({"content": charge.plan})[1:-1] == wanted:
                 return charge
     return None
 

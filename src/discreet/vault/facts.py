@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
@@ -13,6 +13,7 @@ from discreet.facts.read import fact_given
 from discreet.ledger.books import Books
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.charge import Charge, Record
+from discreet.ledger.declared import tables_in
 from discreet.ledger.ledger import Ledger
 from discreet.notebook import FieldsView
 from discreet.release.archive import Archive
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+Facts = TypeVar("Facts", bound=PublicFacts)
+
+
 @dataclass(frozen=True, repr=False)
 class VaultFacts(FieldsView):
     """A vault's facts: they are journalled, lower the limit and refine answers."""
@@ -32,6 +36,8 @@ class VaultFacts(FieldsView):
     ledger: Ledger
     archive: Archive
     recall: Callable[[Charge, Record], Release]
+    route: "Callable[[str], tuple[VaultFacts, str]] | None" = None
+    """Finds the facts of the table that a statement is about, where there are several, and what it says there."""
 
     def add(
         self,
@@ -50,10 +56,10 @@ class VaultFacts(FieldsView):
         that would stop the vault is refused unless you `accept` that.
         """
         require_amounts(self.ledger.budget)
-        require_one_table(self.ledger)
-        _require_fixed(self.domain)
-        fact = fact_given(sql, value, cuboid, values, self.domain)
-        return add_fact(fact, self.ledger, self.domain, self.archive, self._released_now(), accept=accept)
+        over, sql = _asked_of(self, sql)
+        _require_fixed(self.ledger)
+        fact = fact_given(sql, value, cuboid, values, over.domain)
+        return add_fact(fact, over.ledger, over.domain, over.archive, over._released_now(), accept=accept)
 
     def preview(
         self: PublicFacts,
@@ -66,10 +72,10 @@ class VaultFacts(FieldsView):
         """What `add` would do with the same: to limits and accuracy, which releases speak against it, whether it
         would stop the vault, and which rows it is about. Nothing is journalled."""
         require_amounts(self.ledger.budget)
-        require_one_table(self.ledger)
-        _require_fixed(self.domain)
-        fact = fact_given(sql, value, cuboid, values, self.domain)
-        return preview_fact(fact, self.ledger, self.domain, self.archive, self._released_now())
+        over, sql = _asked_of(self, sql)
+        _require_fixed(self.ledger)
+        fact = fact_given(sql, value, cuboid, values, over.domain)
+        return preview_fact(fact, over.ledger, over.domain, over.archive, over._released_now())
 
     def _released_now(self: PublicFacts) -> Iterator[Release]:
         """What was released of the table as it is now."""
@@ -94,18 +100,14 @@ class VaultFacts(FieldsView):
         return report_facts(self.ledger, self.domain, self.archive)
 
 
-def require_one_table(ledger: Books) -> None:
-    """Refuse facts where there are several tables: how far apart facts about one leave people in all is not proved."""
-    if ledger.table is not None:
-        raise UnsupportedQuery(
-            "a vault over several tables takes no facts: with them several people change at once, and in how many "
-            "tables is not accounted for"
-        )
+def _asked_of(facts: Facts, sql: str | None) -> "tuple[Facts | VaultFacts, str | None]":
+    """The facts of the table that a statement is about, and what it says there."""
+    return (facts, sql) if sql is None or facts.route is None else facts.route(sql)
 
 
-def _require_fixed(domain: Domain) -> None:
-    """Raise where rows are still to come: how far apart a fact leaves neighbours is worked out over one whole table."""
-    if domain.growing is not None:
+def _require_fixed(ledger: Books) -> None:
+    """Raise where rows are still to come: how far apart a fact leaves neighbours is worked out over whole tables."""
+    if any(one.domain.growing is not None for one in tables_in(ledger.header)):
         raise UnsupportedQuery(
             "a table that grows takes no facts: what a fact leaves to spend is known of a table that stays as it is. "
             "Ask for the number instead; a noisy answer about closed periods stays true, and free to repeat"

@@ -57,7 +57,7 @@ class Wanted:
     @property
     def said_by_domain(self) -> dict[str, object]:
         """What the domain says itself where it declares several tables, or what they do not go with."""
-        names = ("id", "max_rows", "queries", "roster", "discover", "live", "through", "each_period")
+        names = ("id", "max_rows", "queries", "roster", "live", "through", "each_period")
         return {name: getattr(self, name) for name in names}
 
 
@@ -76,8 +76,10 @@ def make_vault(
     tables = parse_tables(text, domain)
     if len(tables) > 1 or isinstance(table, Mapping):
         require_plain(tables, **wanted.said_by_domain)
-        joint = wanted.budget(tables.rows).over(tables.rows)
-        make_several(home, text, tables, table, joint, ledger, progress, fitted)
+        budget = wanted.budget(tables.rows)
+        make_several(
+            home, text, tables, table, budget, (wanted.discover, wanted.discover_delta), ledger, progress, fitted
+        )
     else:
         _make_over_one(home, text, tables.tables[0].domain, table, wanted, ledger, progress, fitted)
 

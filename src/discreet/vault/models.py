@@ -13,8 +13,8 @@ from pathlib import Path
 from discreet.cube.cube import Cube
 from discreet.cube.modelled import ModelledCube
 from discreet.cube.public_model import PublicModel, fit_everything
-from discreet.cube.replicate_files import read_models, write_models
-from discreet.errors import ArchiveError, UnsupportedQuery
+from discreet.cube.replicate_files import kept_models
+from discreet.errors import UnsupportedQuery
 from discreet.ledger.ledger import Ledger
 from discreet.model.everything import Everything, everything
 from discreet.model.model import Model
@@ -28,16 +28,17 @@ NOTE, MODELS = "model", "models"
 PUBLIC = "public-"
 NOTHING = (
     "nothing that was released of this table tells rows apart, so there is no model of it: publish a cube, "
-    "`discreet cube publish … --for model`, or ask without the estimate modelled"
+    "`discreet cube publish … --for model`, let rows buy one, `discreet rows publish … --epsilon 1`, or ask without "
+    "the estimate modelled"
 )
 
 
 def note_model(cube: Cube, ledger: Ledger) -> None:
     """Journal that a cube's model was published, once."""
     charge = cube.origin.charge
-    notes = (entry.parsed()["content"] for entry in ledger.entries(charge) if entry.kind == NOTE)
+    notes = (entry.parsed()["content"] for entry in ledger.notes(NOTE, charge))
     if charge not in (int(content["charge"]) for content in notes):
-        ledger.note(NOTE, {"charge": charge})
+        ledger.note(NOTE, {"charge": charge}, of_table=True)
 
 
 def public_measurements(vault: Public) -> Everything:
@@ -95,41 +96,48 @@ def modelled_cube(cube: Cube, vault: Public) -> ModelledCube:
             f"this cube was published without a model; `discreet cube publish … --charge {cube.origin.charge} "
             "--estimate modelled` publishes it with one, for nothing"
         )
-    modelled, origin, known = ModelledCube(cube, cube.model), cube.origin, vault._memory.replicates
+    return ModelledCube(cube, cube.model, partial(_cube_ranges, vault=vault))
+
+
+def _cube_ranges(modelled: ModelledCube, vault: Public) -> tuple[Model, ...]:
+    """The replicates that the ranges of a published cube's model are made of."""
+    cube, origin, known = modelled.cube, modelled.cube.origin, vault._memory.replicates
     key = str(origin.receipt)
     with vault._memory.making:
         if key not in known:
             own = vault.ledger.promise_of(origin.charge, origin.receipt) is not None
             path = vault.path / MODELS / f"{origin.charge}-ranges"
-            known[key] = (
-                _kept(path, cube.plan.lattice, key, lambda: modelled.replicates, vault) if own else modelled.replicates
-            )
-        return replace(modelled, simulated=known[key])
+            known[key] = _kept(path, cube.plan.lattice, key, modelled.simulated, vault) if own else modelled.simulated()
+        return known[key]
 
 
 def _public_folder(vault: Public, of: Everything, what: str) -> Path:
-    return vault.path / MODELS / f"{PUBLIC}{of.digest[:16]}-{what}"
+    return vault.path / MODELS / f"{_public_names(vault)}{of.digest[:16]}-{what}"
+
+
+def _public_names(vault: Public) -> str:
+    """How the names of all copies of what is public of a table begin; a table's name has no dash."""
+    return PUBLIC if vault.ledger.table is None else f"{PUBLIC}{vault.ledger.table}-"
 
 
 def _kept(
     path: Path, lattice: Lattice, key: str, make: Callable[[], Sequence[Model]], vault: Public
 ) -> tuple[Model, ...]:
-    """Models from their copy, else made, and kept where there is room; copies of what is no longer all are removed."""
-    if path.exists():
-        try:
-            return read_models(path, lattice, key)
-        except ArchiveError:
-            if path.exists():
-                raise  # else a process that is further on has just removed it
-    made = tuple(make())
-    with suppress(ArchiveError, OSError):
-        private_folder(vault.path / MODELS)
-        write_models(made, lattice, key, path)
-        if path.name.startswith(PUBLIC):
-            for old in (vault.path / MODELS).glob(f"{PUBLIC}*"):
-                if old.name.rsplit("-", 1)[0] != path.name.rsplit("-", 1)[0]:
-                    _remove(old)
-    return made
+    """Models from their copy in the vault, else made and kept; copies of what is no longer all are removed."""
+
+    def made() -> Sequence[Model]:
+        models = make()
+        with suppress(OSError):
+            private_folder(vault.path / MODELS)
+        return models
+
+    is_new = not path.exists()
+    models = kept_models(path, lattice, key, made)
+    if is_new and path.exists() and path.name.startswith(PUBLIC):
+        for old in (vault.path / MODELS).glob(f"{_public_names(vault)}*"):
+            if old.name.rsplit("-", 1)[0] != path.name.rsplit("-", 1)[0]:
+                _remove(old)
+    return models
 
 
 def _remove(folder: Path) -> None:

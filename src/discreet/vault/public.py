@@ -20,6 +20,7 @@ from discreet.vault.memory import Memory
 if TYPE_CHECKING:
     from discreet.cube.plan import CubePlan
     from discreet.facts.facts import Fact
+    from discreet.vault.facts import VaultFacts
 
 
 class PublicFacts(Protocol):
@@ -33,6 +34,8 @@ class PublicFacts(Protocol):
     def archive(self) -> Archive: ...
     @property
     def recall(self) -> Callable[[Charge, Record], Release]: ...
+    @property
+    def route(self) -> "Callable[[str], tuple[VaultFacts, str]] | None": ...
 
     def current(self) -> "tuple[Fact, ...]": ...
     def of_all_tables(self) -> "tuple[Fact, ...]": ...

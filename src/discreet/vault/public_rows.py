@@ -41,7 +41,7 @@ def _of_everybody(ledger: Books) -> Iterator[tuple[Charge, Record]]:
     for entry in ledger.entries(since):
         if entry.kind == "charge" and entry.seq > since and everybody in entry.body:
             charge, record = ledger.charge_at(entry.seq), ledger.recorded(entry.seq)
-            if charge is not None and record is not None:
+            if charge is not None and record is not None and ledger.tells_of(charge):
                 yield charge, record
 
 

@@ -67,14 +67,19 @@ class VaultRows(FieldsView):
             drawn_from: Cube | PublicModel = public_model(public_measurements(self.public), self.public, progress)
         else:
             drawn_from = self._own(cube)
-        made = synthesise(drawn_from, self.ledger.header["domain"], rows, seed, progress)
-        self.ledger.note(NOTE, {key: made.about[key] for key in NOTED if key in made.about})
+        made = synthesise(drawn_from, self.ledger.header["domain"], rows, seed, progress, self.ledger.table)
+        self.ledger.note(NOTE, {key: made.about[key] for key in NOTED if key in made.about}, of_table=True)
         return made
 
     def _own(self, cube: Cube | str | Path) -> Cube:
         """A cube that this vault published."""
         own = cube if isinstance(cube, Cube) else Cube.load(cube)
-        self.ledger.check_receipt(own.origin.receipt)
+        if self.ledger.promise_of(own.origin.charge, own.origin.receipt) is None:
+            raise UnsupportedQuery(
+                f"this vault's journal knows nothing of this cube of {own.origin.table}, receipt {own.origin.receipt}: "
+                "name a cube that it published, or the vault that did. If this one did, an older journal was put back: "
+                "`discreet audit vault` says more"
+            )
         require_plan_for(own.plan, self.domain, self.ledger)
         return own
 

@@ -98,7 +98,7 @@ class VaultRunning(FieldsView):
         )
 
     def declared(self) -> list[int]:
-        """The numbers of all running totals that were declared, of every table."""
+        """The numbers of all running totals that were declared, of every snapshot."""
         return [one.number for one in set_aside_for(RUNNING, self.ledger)]
 
     def _of(self, number: int | None) -> SetAside:

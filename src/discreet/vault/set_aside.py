@@ -24,9 +24,9 @@ class SetAside:
 
 
 def set_aside_for(key: str, books: Books) -> Iterator[SetAside]:
-    """All that was set aside for something, of every table, in order."""
-    for entry in books.entries():
-        if entry.kind == KIND and key in (content := entry.parsed()["content"]):
+    """All that was set aside for something, of every snapshot, in order."""
+    for entry in books.notes(KIND):
+        if key in (content := entry.parsed()["content"]):
             yield SetAside(entry.seq, content, read_reserve(entry).cost)
 
 

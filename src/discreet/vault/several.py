@@ -4,8 +4,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from discreet.domain.read_tables import parse_tables
 from discreet.domain.tables import LinkedTables
 from discreet.errors import DomainError, TableError, UnsupportedQuery
+from discreet.exact import Number
 from discreet.fit import Fitted
 from discreet.home import fill_home, new_home
 from discreet.ledger.budget import Budget
@@ -60,24 +62,38 @@ def make_several(
     tables: LinkedTables,
     table: object,
     budget: Budget,
+    discover: tuple[Number | None, Number | None],
     ledger: str | None,
     progress: Progress,
     fitted: Fitted | None,
 ) -> None:
-    """Make the folder of a vault over several tables. Requires a budget whose units are of a person."""
+    """Make the folder of a vault over several tables, for people who have so many rows in all of them. `discover` are
+    the parts of ε and δ that find values which the domain does not declare."""
+    from discreet.release.discover import search_tables, with_found
     from discreet.table.open import locate
+    from discreet.table.unit import Unit
 
     sources = require_names(table, tables)
+    searches = search_tables(tables, budget, *discover)
+    for search in searches.values():
+        budget = search.budget  # the same of each
     key = Bits().words(KEY_WORDS).tobytes()
     opened = open_sources(sources)
     with new_home(home) as aside:
+        for name, search in searches.items():
+            one = tables[name]
+            unit = Unit(str(one.id), one.max_rows, one.domain.null_ids or "drop")
+            text = with_found(text, search.found_in(opened[name], unit, key, Bits(), progress), name)
+        tables = parse_tables(text) if searches else tables
+        prices = {f"{name}.{own}": paid for name, search in searches.items() for own, paid in search.to_json().items()}
         taking = Taking(tables.person, None, None, key, aside, progress, fitted, tables=tables)
         header = {
             "vault_id": Bits().words(2).tobytes().hex(),
-            "budget": budget.to_json(),
+            "budget": budget.over(tables.rows).to_json(),
             "domain": text,
             "rows": [[one.name, one.max_rows] for one in tables],
             "snapshot": taking.take(opened, 1).to_json(),
+            **({"discovered": prices} if prices else {}),
         }
         journal = ledger and of_vault(ledger, str(header["vault_id"]))
         places = {name: locate(sources[name]) for name in tables.names}

@@ -103,7 +103,7 @@ class VaultStanding(FieldsView):
             for place in range(end + 1):
                 if place not in charges:
                     own = plan.of_period(place)
-                    self.ledger.note(CUBE, plan_record(own))
+                    self.ledger.note(CUBE, plan_record(own), of_table=True)
                     self.gate.measure(measurements_of(own, self.domain), reserve=found.number)
         return self.show(found.number)
 
@@ -121,7 +121,7 @@ class VaultStanding(FieldsView):
         return StandingCubes(found.number, is_open, labels, cubes, self.ledger.promise(found.cost.peak))
 
     def declared(self) -> list[int]:
-        """The numbers of all standing cubes that were declared, of every table."""
+        """The numbers of all standing cubes that were declared, of every snapshot."""
         return [one.number for one in set_aside_for(CUBE, self.ledger)]
 
     def _of(self, number: int | None) -> SetAside:

@@ -291,7 +291,6 @@ class Vault(NotebookView):
         """Data cubes: `vault.cubes.plan(…)`, `vault.cubes.publish(plan)`."""
         from discreet.vault.cubes import VaultCubes
 
-        self._require_alone("cubes are planned and published")
         return VaultCubes(self.path, self.domain, self.ledger, self.gate, self.facts)
 
     @property
@@ -306,7 +305,6 @@ class Vault(NotebookView):
         """Synthetic rows: drawn from the model of everything public: `vault.rows.publish()`."""
         from discreet.vault.rows import VaultRows
 
-        self._require_alone("synthetic rows are drawn")
         return VaultRows(self.domain, self.ledger, self.cubes, self)
 
     @property
@@ -319,8 +317,14 @@ class Vault(NotebookView):
 
     @property
     def facts(self) -> "VaultFacts":
-        """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`."""
-        return _facts(self.gate)
+        """What is public anyway: `vault.facts.add(…)`, `vault.facts.preview(…)`, `vault.facts.current()`. A statement
+        finds its own of several tables; cuboids, and what is listed, are of the one that the vault is over."""
+        own = _facts(self.gate)
+        return replace(own, route=self._facts_asked) if self._all else own
+
+    def _facts_asked(self, sql: str) -> "tuple[VaultFacts, str]":
+        over, text = self._asked_of(sql)
+        return over.facts, text
 
     @property
     def buckets(self) -> "VaultBuckets":
@@ -335,7 +339,6 @@ class Vault(NotebookView):
         """Running totals of periods: `vault.running.plan("month", rho=…)`, `.declare(plan)`, `.publish(through=…)`."""
         from discreet.vault.running import VaultRunning
 
-        self._require_alone("running totals are declared and published")
         return VaultRunning(self.path, self.domain, self.ledger, self.gate)
 
     @property

@@ -42,6 +42,10 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         cube = None if order.cube is None else shelf.cube(order.cube)
         if cube is not None and cube.model is None:
             raise UnsupportedQuery(f"the cube {order.cube!r} was published without a model; publish one with it")
+        if order.rows is not None:
+            from discreet.synthetic.rows import require_rows  # Arrow, which takes memory in workers that need none
+
+            require_rows(0, len(desk.vault.domain.attributes), order.rows)
         log_asked(desk.vault.path, user.name, "rows publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
         vault = desk.asked_by(asker)
