@@ -193,7 +193,7 @@ def test_an_unknown_table_names_the_look_up_tables_that_there_are(vault, tmp_pat
 
 
 def test_clients_are_shown_the_look_up_tables(vault):
-    catalogue = Catalogue(vault.domain, vault.lookups.current())
+    catalogue = Catalogue(vault.linked, vault.lookups.current())
 
     def shown(sql):
         return [*catalogue.show(read_statement(sql), (), ()).rows]

@@ -21,12 +21,9 @@ from discreet.errors import (
     UnsupportedQuery,
     VaultError,
 )
-from discreet.home import declared_domain
 from discreet.ledger import checkpoint
 from discreet.ledger.asker import Asker
 from discreet.release.gate import Gate
-from discreet.server.desk import FrontDesk
-from discreet.server.pace import Bucket
 from discreet.vault import Vault
 from tests.domain.test_read_tables import ALL, ENCOUNTERS, PATIENTS, PRESCRIPTIONS
 
@@ -323,9 +320,6 @@ def test_the_command_line_says_what_to_write_instead():
     assert "two sources" in run(INIT.replace("encounters=", "patients="))[2]
     assert run(INIT)[0] == 0
     assert "--table patients=patients.csv" in run("refresh vault --table patients.parquet")[2]
-    code, _, said = run("serve vault --port 0")
-    assert code == 1
-    assert "several tables" in said
 
 
 def test_a_domain_of_several_tables_is_checked_before_a_vault_is_made(place):
@@ -434,10 +428,3 @@ def test_tables_too_large_together_for_a_dense_map_share_a_histogram_that_never_
     audit = audit_vault(vault.path)
     assert [check.name for check in audit.checks if check.findings] == []
     assert audit.spent == Fraction(8, 10)
-
-
-def test_a_server_of_a_folder_says_why_it_does_not_serve_it(vault):
-    with pytest.raises(VaultError, match="over several tables, patients, encounters, prescriptions"):
-        declared_domain(vault.path)
-    with pytest.raises(VaultError, match="a server shows one"):
-        FrontDesk(vault, Bucket(1), deadline=None)

@@ -71,6 +71,8 @@ class BudgetReport(NotebookView):
 
 
 def budget_report(ledger: Books) -> BudgetReport:
+    """The account of a vault; of several tables, of all of them."""
+    ledger = ledger.whole
     budget, spent = ledger.budget, ledger.spent_max
     return BudgetReport(
         guarantee=ledger.guarantee,
@@ -148,7 +150,14 @@ def description(ledger: Books) -> "DescriptionJson":
     }
     if ledger.table is not None:
         found["tables"] = [
-            {"name": one.name, "max_rows": one.max_rows, "id": one.id, "parent": one.parent, "key": one.key}
+            {
+                "name": one.name,
+                "max_rows": one.max_rows,
+                "id": one.id,
+                "parent": one.parent,
+                "key": one.key,
+                "attributes": list(one.domain.names),
+            }
             for one in tables_in(ledger.header)
         ]
     if isinstance(budget := ledger.budget, QueryBudget):  # what a SuLQ database answers about, and with how much noise

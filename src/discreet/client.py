@@ -1,7 +1,7 @@
 """A vault behind `discreet serve`, with the verbs of Vault: `Client("http://localhost:8801", token).ask("…")`."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
@@ -24,6 +24,13 @@ class Client(Connection):
     """Speaks to one server in one user's name. Its errors are those of Vault, with the server's address before them;
     one that cannot be reached is a ServerError."""
 
+    over: str | None = None
+    """The table that is described, and whose budget and releases are shown, where a vault has several."""
+
+    def table(self, name: str) -> "Client":
+        """The same vault over one of its tables: what it describes and shows is of that one."""
+        return replace(self, over=name)
+
     @property
     def facts(self) -> RemoteFacts:
         """What is public anyway, and accounted for."""
@@ -31,17 +38,17 @@ class Client(Connection):
 
     def running(self, confidence: float = 0.95) -> list[Json]:
         """Running totals, as far as they were published, with intervals: free."""
-        return list(self.get("/running", [("confidence", str(confidence))])["running"])
+        return list(self.get("/running", [("confidence", str(confidence)), *self._of_table])["running"])
 
     @property
     def cubes(self) -> RemoteCubes:
         """Planned, published, read."""
-        return RemoteCubes(self)
+        return RemoteCubes(self, self.over)
 
     @property
     def rows(self) -> RemoteRows:
         """Synthetic rows: `client.rows.publish("people", cube="census")`."""
-        return RemoteRows(self)
+        return RemoteRows(self, self.over)
 
     @property
     def buckets(self) -> RemoteBuckets:
@@ -86,9 +93,13 @@ class Client(Connection):
         wish = {**_wish(scale, within, confidence, relax), **_how(weights, compound_size), "estimate": estimate}
         return self._made(explanation_of, self.post("/explain", {"sql": sql, **wish}))
 
+    @property
+    def _of_table(self) -> list[tuple[str, str]]:
+        return [] if self.over is None else [("table", self.over)]
+
     def describe(self) -> Json:
         """The vault in public terms: its domain and its promise."""
-        return self.get("/describe")
+        return self.get("/describe", self._of_table)
 
     def me(self) -> Json:
         """Whose token this is: name, role, quota, and what their questions have spent."""
@@ -102,7 +113,7 @@ class Client(Connection):
         """The least that is left for each pair of codes of two attributes, over all codes of the others."""
         import xarray as xr
 
-        body = self.get("/budget/map", [("rows", rows), ("columns", columns)])
+        body = self.get("/budget/map", [("rows", rows), ("columns", columns), *self._of_table])
         labels = {rows: body["row_labels"], columns: body["column_labels"]}
         return xr.DataArray(body["left"], dims=[rows, columns], coords=labels, name="left")
 
@@ -111,8 +122,9 @@ class Client(Connection):
         return self._pages("/ledger", "entries", after)
 
     def releases(self) -> Iterator[Json]:
-        """Everything that was released, in order, without its numbers."""
-        return self._pages("/releases", "releases", 0)
+        """Everything that was released, in order, without its numbers; of all tables, or of the one that this is
+        over."""
+        return self._pages("/releases", "releases", 0, self._of_table)
 
     def release(self, charge: int) -> Json:
         """One release, by the number of its charge: values, variances, guarantee, receipt."""

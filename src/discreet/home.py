@@ -5,13 +5,12 @@ import os
 import re
 import shutil
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from discreet.domain.domain import Domain
 from discreet.domain.tables import LinkedTables
 from discreet.errors import JournalCorrupt, VaultError
 from discreet.ledger.declared import tables_in
@@ -186,25 +185,8 @@ def sign_in_settings(home: Path) -> dict[str, Any] | None:
     return settings
 
 
-def declared_domain(home: Path) -> Domain:
-    """The domain that a vault was made with: enough for a server to say what is asked. Raises VaultError where it is
-    over several tables."""
-    tables = declared_tables(home)
-    require_servable(tables.names)
-    return tables.tables[0].domain
-
-
-def require_servable(tables: Sequence[str]) -> None:
-    """Raise VaultError where a vault is over several tables: a server shows one."""
-    if len(tables) > 1:
-        raise VaultError(
-            f"this vault is over several tables, {', '.join(tables)}, and a server shows one: ask it in Python or with "
-            "`discreet ask`, or serve a vault over one of them (docs/explain/known-gaps.md)"
-        )
-
-
 def declared_tables(home: Path) -> LinkedTables:
-    """The tables that a vault was made with: enough to read a question."""
+    """The tables that a vault was made with: enough to read a question, and for a server to say what is asked."""
     return tables_in(_header(home))
 
 

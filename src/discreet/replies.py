@@ -149,6 +149,8 @@ class LinkedTableJson(TypedDict):
     id: str | None
     parent: str | None
     key: str | None
+    attributes: list[str]
+    """what it may be asked by: its own, then its parent's"""
 
 
 class DescriptionJson(TypedDict):
@@ -250,6 +252,8 @@ class ReleaseLineJson(TypedDict):
     amount: str
     by: str | None
     receipt: str
+    table: NotRequired[str]
+    """which one it is of, where the vault has several"""
 
 
 class ReleasesJson(TypedDict):
@@ -267,6 +271,8 @@ class ReleaseJson(TypedDict):
     charge: int
     receipt: str
     facts: list[int]
+    table: NotRequired[str]
+    """which one it is of, where the vault has several"""
 
 
 class FactsJson(TypedDict):
@@ -497,8 +503,8 @@ class ServedVaultJson(TypedDict):
     name: str
     address: str
     """Below the server's own: where the vault's API and console are, for `Client` and browsers."""
-    table: str | None
-    """What its table is called in SQL; None where that cannot be read."""
+    tables: list[str]
+    """What its tables are called in SQL; none where that cannot be read."""
     user: str
     role: str
     quota: str | None

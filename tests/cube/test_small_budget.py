@@ -96,11 +96,11 @@ def test_planned_again_after_it_was_published_a_cube_is_the_same_and_spends_noth
 
 
 def test_a_draft_of_another_amount_or_after_a_release_is_planned_anew(vault):
-    drafts, names = Drafts(vault), vault.domain.names
-    assert drafts.plan(names, "model", "all", Fraction(SMALL)).planner == "model"
+    drafts, names = Drafts(), vault.domain.names
+    assert drafts.plan(vault, names, "model", "all", Fraction(SMALL)).planner == "model"
     vault.ask("SELECT COUNT(*) FROM people", scale=2)
-    assert drafts.plan(names, "model", "all", Fraction(SMALL)).planner == "adaptive"
-    assert drafts.plan(names, "model", "all", Fraction(LARGE)).planner == "model"
+    assert drafts.plan(vault, names, "model", "all", Fraction(SMALL)).planner == "adaptive"
+    assert drafts.plan(vault, names, "model", "all", Fraction(LARGE)).planner == "model"
 
 
 def test_a_plan_says_for_how_many_rows_it_is_best(vault):

@@ -76,7 +76,7 @@ def test_the_catalogue_has_what_a_token_opens_and_nothing_else(client, ana, bo):
     assert client.get("/api/v1/vaults").status_code == 401
     assert client.get("/api/v1/vaults", headers=bearer("no")).status_code == 401
     [line] = client.get("/api/v1/vaults", headers=bearer(ana)).json()["vaults"]
-    assert line == {"name": "health", "address": "/v/health", "table": "people", "user": "ana", "role": "analyst",
+    assert line == {"name": "health", "address": "/v/health", "tables": ["people"], "user": "ana", "role": "analyst",
                     "quota": "1", "error": None}  # fmt: skip
     both = client.get("/api/v1/vaults", headers=bearer(bo)).json()["vaults"]
     assert [(line["name"], line["role"]) for line in both] == [("health", "custodian"), ("tax", "auditor")]

@@ -1,11 +1,12 @@
 """Which of several tables a statement is about, and what a join along declared keys is."""
 
 import pytest
+from sqlglot import exp
 
 from discreet.domain.read_tables import parse_tables
 from discreet.errors import DiscreetError, UnknownTable, UnsupportedQuery
-from discreet.sql.split import read
-from discreet.sql.tables import table_asked
+from discreet.sql.split import read, split_over
+from discreet.sql.tables import tables_asked
 from tests.domain.test_read_tables import ALL
 
 TABLES = parse_tables(ALL)
@@ -14,7 +15,7 @@ TWO = "encounters e JOIN patients p ON e.patient = p.patient"
 
 def question(text):
     """What is asked of which table, without how it was written."""
-    table, over = table_asked(text, TABLES)
+    [table], over = tables_asked(text, TABLES)
     asked = read(over, table.domain)
     return table.name, [(column.name, getattr(column, "query", None)) for column in asked.columns], asked.by
 
@@ -60,11 +61,11 @@ def test_a_join_along_keys_is_the_lowest_table_by_itself(joined, alone):
 @pytest.mark.parametrize("name", TABLES.names)
 def test_a_statement_about_one_table_stays_as_it_is_written(name):
     text = f"SELECT  COUNT( * )\nFROM {name.upper()}"
-    assert table_asked(text, TABLES) == (TABLES[name], text)
+    assert tables_asked(text, TABLES) == ((TABLES[name],), text)
 
 
 def test_a_join_in_a_sub_query_is_found():
-    table, text = table_asked(
+    [table], text = tables_asked(
         f"WITH t AS (SELECT p.sex, COUNT(*) AS n FROM {TWO} GROUP BY p.sex) SELECT n FROM t", TABLES
     )
     assert table.name == "encounters"
@@ -94,7 +95,7 @@ REFUSED = [
 @pytest.mark.parametrize(("written", "said"), REFUSED)
 def test_a_join_of_anything_else_is_refused_with_why(written, said):
     with pytest.raises(UnsupportedQuery) as error:
-        table_asked(f"SELECT COUNT(*) FROM {written}", TABLES)
+        tables_asked(f"SELECT COUNT(*) FROM {written}", TABLES)
     assert said in str(error.value)
 
 
@@ -104,23 +105,80 @@ def test_a_join_of_anything_else_is_refused_with_why(written, said):
         (f"SELECT p.ward, COUNT(*) FROM {TWO} GROUP BY p.ward", "patients has no attribute 'ward'"),
         ("SELECT COUNT(*) FROM visits", "there are patients, encounters, prescriptions"),
         ("SELECT 1", "there are patients, encounters, prescriptions"),
-        (
-            "WITH a AS (SELECT COUNT(*) AS n FROM encounters), b AS (SELECT COUNT(*) AS m FROM patients) "
-            "SELECT n / m FROM a, b",
-            "a statement is about one table",
-        ),
-        (
-            "SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM encounters)",
-            "a statement is about one table",
-        ),
-        ("SELECT COUNT(*) FROM patients UNION ALL SELECT COUNT(*) FROM encounters", "a statement is about one table"),
         ("WITH patients AS (SELECT * FROM encounters) SELECT COUNT(*) FROM patients", "give the WITH another name"),
         ("SELECT FROM WHERE", "not understood"),
     ],
 )
-def test_a_statement_over_no_table_or_several_is_refused(text, said):
+def test_a_statement_over_no_table_is_refused(text, said):
     with pytest.raises(UnsupportedQuery) as error:
-        table_asked(text, TABLES)
+        tables_asked(text, TABLES)
+    assert said in str(error.value)
+
+
+SEVERAL = [
+    (
+        "WITH a AS (SELECT COUNT(*) AS n FROM encounters), b AS (SELECT COUNT(*) AS m FROM patients) "
+        "SELECT n / m FROM a, b",
+        ["encounters", "patients"],
+    ),
+    ("SELECT COUNT(*) AS n FROM patients UNION ALL SELECT COUNT(*) AS n FROM encounters", ["patients", "encounters"]),
+    (
+        f"SELECT 1.0 * (SELECT COUNT(*) FROM {TWO} WHERE p.age > 3) / (SELECT COUNT(DISTINCT patient) FROM patients)",
+        ["encounters", "patients"],
+    ),
+    (
+        "SELECT sex, COUNT(*) / (SELECT COUNT(*) FROM patients) AS r FROM encounters GROUP BY sex",
+        ["patients", "encounters"],
+    ),
+    (
+        "SELECT e.sex, n, m FROM (SELECT sex, COUNT(*) AS n FROM encounters GROUP BY sex) e "
+        "JOIN (SELECT sex, COUNT(*) AS m FROM prescriptions GROUP BY sex) r USING (sex)",
+        ["encounters", "prescriptions"],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "names"), SEVERAL)
+def test_of_a_statement_over_several_tables_every_private_block_is_about_one(text, names):
+    tables, over = tables_asked(text, TABLES)
+    assert {table.name for table in tables} == set(names)
+    statement = split_over(over, [table.domain for table in tables], {})
+    assert sorted(block.table for block in statement.blocks) == sorted(names)
+    assert {table.name.lower() for table in statement.public.find_all(exp.Table)}.isdisjoint(TABLES.names)
+
+
+NOT_APART = [
+    (
+        "SELECT COUNT(*) FROM patients WHERE age > (SELECT AVG(age) FROM encounters)",
+        "depends on the answer of a sub-query",
+    ),
+    ("SELECT COUNT(*) FROM patients WHERE sex IN (SELECT sex FROM encounters GROUP BY sex)", "depends on the answer"),
+    ("WITH v AS (SELECT * FROM encounters) SELECT COUNT(*) FROM v JOIN patients p ON v.sex = p.sex", "a join of rows"),
+    ("WITH v AS (SELECT sex FROM encounters) SELECT COUNT(*) FROM patients, v", "a join of rows"),
+    (
+        "SELECT COUNT(*) FROM patients p JOIN (SELECT sex, COUNT(*) AS n FROM encounters GROUP BY sex) e "
+        "ON p.sex = e.sex",
+        "depends on the answer of a sub-query",
+    ),
+    (
+        "SELECT COUNT(*) FROM patients p JOIN (SELECT patient, COUNT(*) AS n FROM encounters GROUP BY patient) v "
+        "ON p.patient = v.patient",
+        "a join with single people",
+    ),
+    (
+        "SELECT sex, (SELECT COUNT(*) FROM encounters e WHERE e.sex = patients.sex) AS n FROM patients GROUP BY sex",
+        "does not see the tables around it",
+    ),
+    ("SELECT sex FROM patients UNION SELECT sex FROM encounters", "UNION of rows is not supported"),
+    ("SELECT * FROM (SELECT * FROM patients) a, (SELECT COUNT(*) AS n FROM encounters) b", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "said"), NOT_APART)
+def test_what_sets_rows_of_two_tables_beside_one_another_is_refused(text, said):
+    tables, over = tables_asked(text, TABLES)
+    with pytest.raises(UnsupportedQuery) as error:
+        split_over(over, [table.domain for table in tables], {})
     assert said in str(error.value)
 
 
@@ -129,19 +187,19 @@ def test_siblings_are_not_joined():
         "encounters", "stays"
     )
     with pytest.raises(UnsupportedQuery, match="none of encounters and stays is below the others"):
-        table_asked("SELECT COUNT(*) FROM encounters e JOIN stays s ON e.patient = s.patient", parse_tables(text))
+        tables_asked("SELECT COUNT(*) FROM encounters e JOIN stays s ON e.patient = s.patient", parse_tables(text))
 
 
 def test_a_table_with_an_id_of_its_own_is_joined_with_the_person_at_once():
     text = ALL.replace('parent = "encounters"', 'id = "patient"\nparent = "encounters"')
     tables = parse_tables(text)
     joined = "SELECT COUNT(*) FROM prescriptions r JOIN patients p ON r.patient = p.patient"
-    assert table_asked(joined, tables)[0].name == "prescriptions"
+    assert [table.name for table in tables_asked(joined, tables)[0]] == ["prescriptions"]
     with pytest.raises(UnsupportedQuery, match="encounters is joined without its key"):
-        table_asked("SELECT COUNT(*) FROM prescriptions r JOIN encounters e ON r.patient = e.patient", tables)
+        tables_asked("SELECT COUNT(*) FROM prescriptions r JOIN encounters e ON r.patient = e.patient", tables)
 
 
 def test_an_unknown_table_is_an_unknown_table():
     with pytest.raises(UnknownTable):
-        table_asked("SELECT COUNT(*) FROM visits", TABLES)
+        tables_asked("SELECT COUNT(*) FROM visits", TABLES)
     assert issubclass(UnknownTable, DiscreetError)

@@ -38,6 +38,8 @@ SURE = Fraction(19, 20)
 """Quantiles are taken at this confidence at most, and the noise stretched to a higher one."""
 ABSENT = math.inf
 """Stands in a table of draws for a line that a draw does not have: no number that a query makes is infinite."""
+APART = 40
+"""Between the keys of two tables' draws, in bits: the laws of one have keys beside one another."""
 SMALL = 0.02
 """A little noise: this part of what it is."""
 
@@ -52,12 +54,13 @@ class DrawnIntervals:
         least = math.ceil(2 / (1 - float(self.level))) - 1
         most = MOST_IN_TURN if self._is_in_turn else MOST_DRAWS
         self.draws = max(min(DRAWN_NUMBERS // max(lines, 1), most), least)
-        noise = JointNoise(self.half.desk)
-        self.noisy = [
-            [NoisyColumn.of(answer, place, noise) for place in range(len(answer.numbers))]
-            for answer in self.half.answers
-        ]
-        self.errors = noise.drawn(self.draws, self._key())
+        noise: dict[str, JointNoise] = {}  # numbers of different tables share no draw
+        self.noisy = []
+        for answer in self.half.answers:
+            own = noise.setdefault(answer.block.table, JointNoise(self.half.desk_of(answer.block)))
+            self.noisy.append([NoisyColumn.of(answer, place, own) for place in range(len(answer.numbers))])
+        keys = {table: self._key() + (place << APART) for place, table in enumerate(noise)}
+        self.errors = {table: own.drawn(self.draws, keys[table]) for table, own in noise.items()}
 
     def _key(self) -> int:
         digest = hashlib.blake2b(self.half.statement.text.encode(), digest_size=8)
@@ -110,7 +113,7 @@ class DrawnIntervals:
 
     def _run(self, tree: exp.Query, times: float) -> tuple["pa.Table", int]:
         """Run a query for every draw, each error times a number."""
-        drawn = [[one.drawn(self.errors, times) for one in own] for own in self.noisy]
+        drawn = [[one.drawn(self.errors[one.table], times) for one in own] for own in self.noisy]
         if self._is_of_single_numbers:
             pairs = [zip(own, draws, strict=True) for own, draws in zip(self.noisy, drawn, strict=True)]
             drawn = [[one.within(self.half, draws) for one, draws in own] for own in pairs]

@@ -9,7 +9,7 @@ without them. A line that only comes out without them is one that they changed.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import repeat
@@ -29,6 +29,7 @@ from discreet.answer.halves import BlockAnswer, PublicHalf, is_direct
 from discreet.answer.past import groups_to_plan
 from discreet.answer.public import public
 from discreet.answer.reply import Row
+from discreet.answer.steps import EMPTY
 from discreet.errors import UnsupportedQuery
 from discreet.query.query import Combination, Count, Mean, Quantile, Sum
 from discreet.sql.question import Measure, Question
@@ -63,13 +64,16 @@ def say_of_empty_groups(half: PublicHalf) -> list[str]:
     ]
 
 
-def foresee_empty_groups(statement: Statement, confidence: Fraction, desk: Desk) -> list[str]:
+def foresee_empty_groups(
+    statement: Statement, confidence: Fraction, desk: Desk, desks: Mapping[str, Desk] = EMPTY
+) -> list[str]:
     """Before there is an answer: that empty groups are calculated with, if that may make a difference."""
     if _only_lists(statement):
         return []
-    empty = [_not_known_to_occur(block.question, confidence, desk) for block in statement.blocks]
-    answers = [_made_up(block, desk) for block in statement.blocks]
-    if not _matters(PublicHalf(statement, answers, confidence, desk), empty):
+    own = [(block, desks.get(block.table, desk)) for block in statement.blocks]
+    empty = [_not_known_to_occur(block.question, confidence, of_block) for block, of_block in own]
+    answers = [_made_up(block, of_block) for block, of_block in own]
+    if not _matters(PublicHalf(statement, answers, confidence, desk, desks=desks), empty):
         return []
     return [f"groups that nobody is in have a line too, and it is calculated with them: {leaves_out()}"]
 
@@ -153,7 +157,7 @@ def _matters(half: PublicHalf, empty: Sequence[Places]) -> bool:
 
 
 def _lines(half: PublicHalf, answers: Sequence[BlockAnswer]) -> Counter[tuple[object, ...]]:
-    table = PublicHalf(half.statement, answers, half.confidence, half.desk).made()
+    table = PublicHalf(half.statement, answers, half.confidence, half.desk, desks=half.desks).made()
     return Counter(zip(*map(_cells, table.columns), strict=True))
 
 

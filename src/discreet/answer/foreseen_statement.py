@@ -213,7 +213,7 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
     if decision.relax:
         notes.append("too little is left there for some of the numbers: they are not answered (NULL)")
     notes += foresee_empty_groups(statement, wish.confidence, desk)
-    forecasts = tuple(_forecasts(statement, levels, decision, solved, desk))
+    forecasts = tuple(forecasts_of(statement, levels, decision, solved, desk))
     notes += [note for forecast in forecasts for note in forecast.words]
     return Explanation(
         text=statement.text,
@@ -228,7 +228,7 @@ def _foreseen(statement: Statement, wish: Wish, desk: Desk) -> Explanation:
     )
 
 
-def _forecasts(statement: Statement, levels: Levels, decision: Decision, wish: Wish, desk: Desk) -> list[Forecast]:
+def forecasts_of(statement: Statement, levels: Levels, decision: Decision, wish: Wish, desk: Desk) -> list[Forecast]:
     """One for each aggregate that the blocks ask for. Those of one name, as in a ROLLUP, say by what they are."""
     of_own = replace(desk, policy=replace(desk.policy, relax=False))  # nothing in a statement is relaxed
     groups: dict[str, set[tuple[Group, ...]]] = {}

@@ -210,6 +210,11 @@ class PublicHalf:
     confidence: Fraction
     desk: Desk
     notes: list[str] = field(default_factory=list)
+    desks: Mapping[str, Desk] = field(default_factory=dict)
+    """Where its blocks are over several tables: what each is answered with, by the table's name."""
+
+    def desk_of(self, block: Block) -> Desk:
+        return self.desks.get(block.table, self.desk)
 
     def evaluated(self) -> Evaluated:
         """What the query makes of the noisy numbers, without intervals."""
@@ -277,30 +282,36 @@ class PublicHalf:
             for column in answer.block.question.columns:
                 if isinstance(column, GroupColumn):
                     columns |= {column.name.lower(): ANY, f"{column.name}_code".lower(): ANY}
-            columns |= {column.name.lower(): self.range_of_number(column) for column in answer.numbers}
+            columns |= {column.name.lower(): self.range_of_number(answer, column) for column in answer.numbers}
             scope[answer.block.name.lower()] = Ranges(columns | {LINE: ANY}, answer.count)
         return ranges(self.statement.public, scope).columns
 
-    def range_of_number(self, column: AggregateColumn) -> Range:
+    def range_of_number(self, answer: BlockAnswer, column: AggregateColumn) -> Range:
         """Between what the domain has a number of a block."""
+        domain = self.desk_of(answer.block).domain
         match column.query:
             case Mean(of=of):
-                low, high = value_range(of, self.desk.domain)
+                low, high = value_range(of, domain)
                 return Range(float(low), float(high))
-            case Quantile(of=str() as of) if isinstance(self.desk.domain[of], Integer):
-                low, high = value_range(of, self.desk.domain)
+            case Quantile(of=str() as of) if isinstance(domain[of], Integer):
+                low, high = value_range(of, domain)
                 return Range(float(low), float(high))
             case Distinct() as query:
-                return Range(0.0, most_values(query, query.where, self.desk.domain))
+                return Range(0.0, most_values(query, query.where, domain))
             case Count() as query:
-                return Range(is_amount=True, quantities=(query,))
+                return Range(is_amount=True, quantities=self._comparable(query))
             case Sum(of=of) as query:
-                return Range(is_amount=value_range(of, self.desk.domain)[0] >= 0, quantities=(query,))
+                is_amount = value_range(of, domain)[0] >= 0
+                return Range(is_amount=is_amount, quantities=self._comparable(query))
             case People():
                 return Range(is_amount=True)
             case ProfileSum(least=least):
                 return Range(is_amount=least >= 0)
         return ANY
+
+    def _comparable(self, query: Count | Sum) -> tuple[Count | Sum, ...]:
+        """What tells that a number is a part of another one. Those of different tables are parts of nothing."""
+        return () if self.desks else (query,)
 
     @cached_property
     def is_direct(self) -> bool:
@@ -352,7 +363,7 @@ class PublicHalf:
             if isinstance(column, GroupColumn):
                 codes = np.tile(answer.codes[:, by.index(column.attribute)], times)
                 if named is None or column.name.lower() in named:
-                    values = pa.array(group_values(column.attribute, self.desk.domain))
+                    values = pa.array(group_values(column.attribute, self.desk_of(answer.block).domain))
                     columns[column.name] = values.take(pa.array(codes))
                 if named is None or f"{column.name}_code".lower() in named:
                     columns[f"{column.name}_code"] = pa.array(codes)

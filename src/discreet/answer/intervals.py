@@ -167,7 +167,7 @@ class Intervals:
         """The row of a number, with its interval."""
         half, ends = self.half, self.ends(name)
         rows = self._rows_of(place) if half.is_direct else ()  # of a block that only lists values there are none
-        if rows:
+        if rows and not half.desks:
             mine = [row for row in rows if row.column in self._used[name]] or rows
             kind: Kind = mine[0].kind if len(mine) == 1 else worst({row.kind for row in mine})
             asked, answered = mine[0].asked, next((row.answered for row in mine if row.is_near), mine[0].asked)

@@ -30,6 +30,10 @@ class NoisyColumn:
     totals: Floats
     counts: Floats
 
+    @property
+    def table(self) -> str:
+        return self.answer.block.table
+
     @classmethod
     def of(cls, answer: BlockAnswer, place: int, noise: JointNoise) -> "NoisyColumn":
         columns, numbers = answer.columns, answer.values[place]
@@ -52,7 +56,7 @@ class NoisyColumn:
 
     def within(self, half: PublicHalf, draws: Floats) -> Floats:
         """Draws cut to what the domain has the numbers, whatever their noise says."""
-        own = half.range_of_number(self.answer.numbers[self.place])
+        own = half.range_of_number(self.answer, self.answer.numbers[self.place])
         if self.answer.columns is not None:
             return np.clip(draws, own.low, own.high)
         known = [rows[self.place].bounds or (own.low, own.high) for _, rows in self.answer.lines]

@@ -29,6 +29,7 @@ from discreet.errors import BudgetExceeded, InvalidNoise, QuotaExceeded
 from discreet.noise.law import Noise
 from discreet.noise.spread import Draws, halfwidth
 from discreet.query.query import Combination, Count, Distinct, Mean, ProfileSum, Quantile, Sum
+from discreet.query.sensitivity import part_of_rows
 from discreet.release.quantile import candidate_codes, rank_error, rank_margin
 from discreet.sql.question import AggregateColumn, Measure, Question
 from discreet.sql.where_text import where_text
@@ -79,7 +80,8 @@ class Offers:
     def of(self, measure: Measure, region: Region) -> Offer | None:
         """What can be had of an aggregate in a region, for its part of what is left there; None where nothing is."""
         budget, parts = self.desk.ledger.budget, elementary(measure, self.desk)
-        noise = noise_affordable(self.desk.left(region), self.shares, budget, self.desk.policy.limits)
+        moved = max(part_of_rows(part, self.desk.domain, budget) for part in parts)
+        noise = noise_affordable(self.desk.left(region), self.shares, budget, self.desk.policy.limits, moved)
         if noise is None:
             return None
         if any(isinstance(part, Sum | ProfileSum) for part in parts):

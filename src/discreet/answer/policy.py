@@ -146,19 +146,22 @@ class Wish:
         return cls(within=policy.default_within, confidence=wanted)
 
 
-def noise_affordable(left: Fraction, shares: int, budget: Budget, limits: QuestionLimits) -> Noise | None:
+def noise_affordable(
+    left: Fraction, shares: int, budget: Budget, limits: QuestionLimits, part: Fraction = Fraction(1)
+) -> Noise | None:
     """The least noise of so many counts, each, that what is left in their region, and the limits, let a question buy;
-    None for none."""
+    None for none. `part` as in `usual_noise`."""
     most = left if limits.max_per_query is None else min(left, limits.max_per_query)
     if most <= 0:
         return None
-    sharpest = budget.noise_costing(most / shares)
+    sharpest = budget.noise_costing(most / shares, part)
     return sharpest if limits.min_scale is None else _noisier(sharpest, budget.noise_of_scale(limits.min_scale))
 
 
-def usual_noise(budget: Budget, limits: QuestionLimits = NO_LIMITS) -> Noise:
-    """The noise of a count that spends its default share of the budget in its region; never below the least allowed."""
-    usual = budget.noise_costing(budget.total / DEFAULT_SHARE)
+def usual_noise(budget: Budget, limits: QuestionLimits = NO_LIMITS, part: Fraction = Fraction(1)) -> Noise:
+    """The noise of a count that spends its default share of the budget in its region; never below the least allowed. Of
+    what a person moves by a `part` of what their rows would, so much less of it."""
+    usual = budget.noise_costing(budget.total / DEFAULT_SHARE, part)
     return usual if limits.min_scale is None else _noisier(usual, budget.noise_of_scale(limits.min_scale))
 
 

@@ -45,7 +45,7 @@ from discreet.query.query import (
     group_name,
     summed_name,
 )
-from discreet.query.sensitivity import largest_move
+from discreet.query.sensitivity import largest_move, part_of_rows
 from discreet.release.purchase import Purchase
 from discreet.sql.question import Measure, Question
 
@@ -165,29 +165,37 @@ def _too_few_values(question: Question, scales: Scales) -> list[str]:
 
 def _want(measure: Measure, scales: Scales) -> None:
     desk, wish, budget = scales.desk, scales.wish, scales.budget
-    usual = usual_noise(budget, desk.policy.limits) if wish.scale is None else budget.noise_of_scale(wish.scale)
+
+    def usual(query: Measure) -> Noise:
+        """Said in people; of lines that all rows of a person pay for together, what then costs as much."""
+        if wish.scale is not None:
+            return budget.noise_of_scale(wish.scale)
+        moved = part_of_rows(query, desk.domain, budget) if isinstance(query, People | ProfileSum) else Fraction(1)
+        return usual_noise(budget, desk.policy.limits, moved)
+
     match measure:
         case Count() | Sum() | Distinct() | People() | ProfileSum():
             within = wish.within
             if within is None:
-                scales.want(measure, usual)
+                scales.want(measure, usual(measure))
             else:
                 noise = noise_within(within, wish.confidence, budget, desk.grain(measure))
                 scales.want(measure, noise.times(1 / largest_value(measure, desk)))
         case Combination(terms=terms):
-            each = usual
-            if wish.within is not None:
-                factors = [(times, desk.grain(query)) for times, query in terms]
-                each = noise_of_sum_within(wish.within, wish.confidence, budget, factors)
+            if wish.within is None:
+                for _, query in terms:
+                    scales.want(query, usual(query))
+                return
+            factors = [(times, desk.grain(query)) for times, query in terms]
+            each = noise_of_sum_within(wish.within, wish.confidence, budget, factors)
             for _, query in terms:
-                noise = each if wish.within is None else each.times(1 / largest_value(query, desk))
-                scales.want(query, noise)
+                scales.want(query, each.times(1 / largest_value(query, desk)))
         case Quantile():
             if wish.within is not None:
                 scales.notes.append("within does not bound a quantile, whose error depends on the data; scale does")
-            scales.want(measure, usual)
+            scales.want(measure, usual(measure))
         case Mean():
-            _want_mean(measure, scales, usual)
+            _want_mean(measure, scales, usual(measure))
 
 
 def needs_first_count(question: Question, wish: Wish, desk: Desk) -> bool:

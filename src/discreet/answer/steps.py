@@ -1,9 +1,10 @@
 """What is known of a statement before any of it is answered: what its blocks ask together, what runs over made-up
 numbers, and what stands in for the values of its sub-queries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
+from types import MappingProxyType
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -19,6 +20,8 @@ from discreet.sql.split import Statement, Stepwise, Values
 
 FIRST = "its sub-query is answered first, and its noisy value goes into the rest"
 MOST_STAND_INS = 1000
+EMPTY: Mapping[str, Desk] = MappingProxyType({})
+"""One desk for all blocks of a statement."""
 
 
 def questions_of(statement: Statement) -> list[Question]:
@@ -51,34 +54,38 @@ def unpatched(desk: Desk) -> Desk:
     return replace(desk, policy=replace(desk.policy, patches=False))
 
 
-def solved_for(statement: Statement, wish: Wish, desk: Desk) -> Wish:
+def solved_for(statement: Statement, wish: Wish, desk: Desk, desks: Mapping[str, Desk] = EMPTY) -> Wish:
     """What the noise is solved for. Where lines are chosen by it, their intervals hold for all lines at once."""
     if wish.within is None:
         return wish
-    lines = [count_of_groups(one.question.by, one.question.where, desk.domain) for one in statement.blocks]
+    lines = [
+        count_of_groups(one.question.by, one.question.where, desks.get(one.table, desk).domain)
+        for one in statement.blocks
+    ]
     if not lineage_of(statement, lines).is_chosen:
         return wish
     return replace(wish, confidence=at_once(wish.confidence, max(sum(lines), 1)))
 
 
-def dry_run(statement: Statement, desk: Desk) -> Evaluated:
+def dry_run(statement: Statement, desk: Desk, desks: Mapping[str, Desk] = EMPTY) -> Evaluated:
     """The public half over made-up numbers: what cannot be evaluated is refused before anything is spent."""
     if statement not in _RUN:
-        _RUN[statement] = _dry_run(statement, desk)
+        _RUN[statement] = _dry_run(statement, desk, desks)
     return _RUN[statement]
 
 
 _RUN: WeakKeyDictionary[Statement, Evaluated] = WeakKeyDictionary()
 
 
-def _dry_run(statement: Statement, desk: Desk) -> Evaluated:
+def _dry_run(statement: Statement, desk: Desk, desks: Mapping[str, Desk]) -> Evaluated:
     answers, start = [], 0
     for block in statement.blocks:
-        codes = codes_of_groups(block.question.by, block.question.where, desk.domain)
+        domain = desks.get(block.table, desk).domain
+        codes = codes_of_groups(block.question.by, block.question.where, domain)
         values = np.arange(1, len(codes) + 1, dtype=np.float64)
         answers.append(BlockAnswer(block, codes, (values,) * len(block.question.aggregates), start))
         start += len(codes)
-    return PublicHalf(statement, answers, Fraction(1, 2), desk).evaluated()
+    return PublicHalf(statement, answers, Fraction(1, 2), desk, desks=desks).evaluated()
 
 
 def planned(statement: Statement | Stepwise, desk: Desk) -> Statement:

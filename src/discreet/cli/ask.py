@@ -53,14 +53,14 @@ def ask(
 ) -> None:
     """Ask a question in SQL. It is answered from what is public where that is good enough, else measured with noise."""
     from discreet.home import declared_tables
-    from discreet.sql.split import read
-    from discreet.sql.tables import table_asked
+    from discreet.sql.split import read_over
+    from discreet.sql.tables import tables_asked
 
     # A question that cannot be read is refused before the journal is, and before anything that answers is imported;
     # but for one that may be about look-up tables, which the journal names.
     if not (vault / "lookups").is_dir():
-        over, text = table_asked(sql, declared_tables(vault))
-        read(text, over.domain)
+        asked, text = tables_asked(sql, declared_tables(vault))
+        read_over(text, [table.domain for table in asked])
     from discreet.vault.vault import Vault
 
     if explain:

@@ -30,7 +30,7 @@ def vault_at(path: Path, charge: int) -> "Vault":
 
     opened = Vault.open(path)
     found = opened.ledger.charge_at(charge)
-    return opened if found is None or found.table is None else opened.table(found.table)
+    return opened if found is None else opened.of_charge(found)
 
 
 def sources_by_name(given: Sequence[str]) -> dict[str, str]:

@@ -40,6 +40,11 @@ class Books:
         return None if self._place is None else self._place.table.name
 
     @property
+    def whole(self) -> "Books":
+        """The books of all tables together: regions and costs are of what a person is in all of them."""
+        return self if self._place is None else Books(self._followed)
+
+    @property
     def domain(self) -> Domain:
         """What may be asked about: the domain, and of a table that grows the periods that are closed by now."""
         if self._place is not None:
@@ -80,7 +85,7 @@ class Books:
         budget = self._followed.state.budget
         return budget if self._place is None else budget.over(self._place.table.max_rows)
 
-    def _of_person(self, cost: Cost) -> Cost:
+    def of_person(self, cost: Cost) -> Cost:
         """A cost as the spend map has it."""
         return cost if self._place is None else cost.moved(self._place.box)
 
@@ -319,19 +324,19 @@ class Books:
     def refusal(self, cost: Cost) -> Refusal | None:
         """What a charge would be refused for now; None where it would fit."""
         with self._followed.current() as state:
-            found = state.refusal(self._of_person(cost))
+            found = state.refusal(self.of_person(cost))
         seen = None if found is None or self._place is None else replace(found, where=self._place.seen(found.where))
         return seen or found
 
     def require(self, cost: Cost, asker: Asker | None = None) -> None:
         """Raise what a charge would be refused with now; charge nothing."""
         with self._followed.current() as state:
-            state.require_fit(self._of_person(cost), asker)
+            state.require_fit(self.of_person(cost), asker)
 
     def fits(self, cost: Cost, asker: Asker | None = None) -> bool:
         """Whether a charge would be let through now, by the vault's budget and by its asker's quota."""
         with self._followed.current() as state:
-            cost = self._of_person(cost)
+            cost = self.of_person(cost)
             return state.refusal(cost) is None and state.askers.let(asker, cost, state.budget)
 
     def left(self, region: Region) -> int:

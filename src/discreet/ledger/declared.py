@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from discreet.domain.domain import Domain
@@ -9,11 +10,14 @@ from discreet.domain.read_tables import parse_tables
 from discreet.domain.tables import LinkedTables
 from discreet.errors import JournalCorrupt
 
+REMEMBERED = 16
+"""Declarations that were read: a service is asked about the same ones all the time, and reading takes milliseconds."""
+
 
 def tables_in(header: Mapping[str, Any]) -> LinkedTables:
     """The tables that a header holds, with the columns of people that it names."""
     try:
-        tables = parse_tables(header["domain"])
+        tables = _read(header["domain"])
         unit = header.get("unit")
         if not unit:
             return tables
@@ -31,3 +35,8 @@ def domain_in(header: Mapping[str, Any]) -> Domain:
     """What the spend map is over: the domain of a header; of several tables, what a person is in all of them."""
     tables = tables_in(header)
     return tables.person if len(tables) > 1 else tables.tables[0].domain
+
+
+@lru_cache(REMEMBERED)
+def _read(text: str) -> LinkedTables:
+    return parse_tables(text)

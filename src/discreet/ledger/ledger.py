@@ -101,7 +101,7 @@ class Ledger(Books):
         """Set aside, durably, what will be drawn later for the table as it is now. It is charged at once, and refused
         as a charge is: nobody else can spend it."""
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
-        cost = self._of_person(cost)
+        cost = self.of_person(cost)
         text = _body(content, cost=cost.to_json(), **paid, **self._named)
         with self._followed.turn() as state:
             state.require_current(snapshot)
@@ -115,7 +115,7 @@ class Ledger(Books):
         """A charge that a reserve has paid for. Records nothing, and raises BudgetExceeded where the reserve has not so
         much left at every point, and Refreshed as `charge` does."""
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
-        cost = self._of_person(cost)
+        cost = self.of_person(cost)
         body = _body(plan, cost=cost.to_json(), **paid, **self._named, **{reserve.FROM: number})
 
         def step(turn: JointTurn) -> Entry:
@@ -133,7 +133,7 @@ class Ledger(Books):
             asker.require_spending()
         paid = {} if snapshot is None else {"snapshot": snapshot.to_json()}
         self._refuse_hopeless(cost, asker)
-        cost = self._of_person(cost)
+        cost = self.of_person(cost)
         by = {} if asker is None else {"by": asker.name}
         body = _body(plan, cost=cost.to_json(), **paid, **self._named, **by)
         entry = self._together.write(partial(_charged, cost, body, asker, snapshot))
@@ -144,7 +144,7 @@ class Ledger(Books):
     def _refuse_hopeless(self, cost: Cost, asker: Asker | None) -> None:
         """Spending only grows: what did not fit when the journal was last seen is refused, and no writer waits."""
         with self._followed.lock:
-            if self._followed.state.refusal(self._of_person(cost)) is not None:
+            if self._followed.state.refusal(self.of_person(cost)) is not None:
                 self.require(cost, asker)
 
     def record(self, charge_id: int, body: Any) -> Record:

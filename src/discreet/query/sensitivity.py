@@ -61,7 +61,7 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
                 (Fraction(1), True) if isinstance(query, People) else (query.largest, query.is_one_signed)
             )
             loss = budget.loss(law, adds, one_signed, query.grain(domain))
-            if query.where == domain.everything and domain.growing is None:
+            if _is_of_everybody(query, domain):
                 loss = min(loss, budget.shared(loss, most_lines(query, domain, budget)))
             yield from ((box, units_up(loss)) for box in query.where.boxes)
         case Residual():
@@ -81,6 +81,19 @@ def spends(query: Query, law: Law, domain: Domain, budget: Budget) -> Iterator[t
             for box in query.where.boxes:
                 for low, high, grains in _pieces(attribute, box.low[axis], box.high[axis]):
                     yield _cut(box, axis, low, high), units_up(budget.loss(law, grains * grain, one_signed, grain))
+
+
+def _is_of_everybody(query: People | ProfileSum, domain: Domain) -> bool:
+    """Whether all rows of a person can pay for it together: it is charged wherever they may be."""
+    return query.where == domain.everything and domain.growing is None
+
+
+def part_of_rows(query: Query, domain: Domain, budget: Budget) -> Fraction:
+    """How far a person moves a query, as a part of what all their rows would, each by itself. With so much less noise
+    it costs what a count does."""
+    if not isinstance(query, People | ProfileSum) or not _is_of_everybody(query, domain):
+        return Fraction(1)
+    return min(Fraction(most_lines(query, domain, budget), budget.max_rows), Fraction(1))
 
 
 def most_lines(query: People | ProfileSum, domain: Domain, budget: Budget) -> int:

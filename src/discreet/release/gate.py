@@ -229,7 +229,7 @@ class Gate:
 
     def _released(self, charge: Charge, recorded: Recorded, record: Record) -> Release:
         promise, facts = self.ledger.promise(charge.cost.peak), self.ledger.facts_before(charge.id)
-        return Release(recorded.plan, recorded.answers, promise, charge.id, record.receipt, facts)
+        return Release(recorded.plan, recorded.answers, promise, charge.id, record.receipt, facts, charge.table)
 
     def _draw(self, plan: Plan, table: "Table", charge: Charge) -> list[Array]:
         """Exact answers with noise on them. Whatever goes wrong in here looks the same from outside."""

@@ -144,6 +144,8 @@ class Release(FieldsView):
     charge: int
     receipt: Receipt
     facts: tuple[int, ...] = ()
+    table: str | None = None
+    """Which one it is of, where the vault has several."""
 
     def _shown(self) -> tuple[str, Pairs]:
         title, pairs = super()._shown()
@@ -170,7 +172,7 @@ class Release(FieldsView):
         return self.only.interval(confidence)
 
     def to_json(self) -> "ReleaseJson":
-        return {
+        found: ReleaseJson = {
             "answers": [
                 {
                     **measurement,
@@ -184,6 +186,9 @@ class Release(FieldsView):
             "receipt": str(self.receipt),
             "facts": list(self.facts),
         }
+        if self.table is not None:
+            found["table"] = self.table
+        return found
 
 
 def noise_in_grains(measurement: Measurement, domain: Domain) -> Noise:

@@ -35,11 +35,11 @@ class Connection:
     def _change(self, method: Literal["PATCH", "DELETE"], path: str, body: Json | None = None) -> Json:
         return call(self.url, path, body, self.token, ServerError, method)
 
-    def _pages(self, path: str, key: str, after: int = 0) -> Iterator[Json]:
+    def _pages(self, path: str, key: str, after: int = 0, query: Sequence[tuple[str, str]] = ()) -> Iterator[Json]:
         """What the API lists at a path, page by page."""
         following: int | None = after
         while following is not None:
-            page = self.get(path, [("after", str(following)), ("limit", "1000")])
+            page = self.get(path, [("after", str(following)), ("limit", "1000"), *query])
             yield from page[key]
             following = page["next"]
 

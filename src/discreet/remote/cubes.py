@@ -103,15 +103,17 @@ class RemoteCubes:
     """The cubes of a vault on a server."""
 
     client: Connection
+    over: str | None = None
+    """The table that cubes are planned and published of, where the vault has several."""
 
     def plan(self, **wish: object) -> Json:
         """Which cuboids would be measured, and how exact each would be: `epsilon`, `cuboids`, … as for Vault."""
-        return self.client.post("/cubes/plan", _wish(wish))
+        return self.client.post("/cubes/plan", self._wish(wish))
 
     def publish(self, name: str, *, progress: Progress = silent, **wish: object) -> RemoteCube:
         """Publish a cube by a name, and wait for it. For custodians. What was charged stands, whatever happens:
         `charge=N` goes on from it."""
-        wait_for(self.client, name, self.client.post(f"/cubes/{quote(name, safe='')}", _wish(wish)), progress)
+        wait_for(self.client, name, self.client.post(f"/cubes/{quote(name, safe='')}", self._wish(wish)), progress)
         return self.open(name)
 
     def published(self) -> list[str]:
@@ -122,6 +124,6 @@ class RemoteCubes:
         """A published cube."""
         return RemoteCube(self.client, name, self.client.get(f"/cubes/{quote(name, safe='')}"))
 
-
-def _wish(wish: Mapping[str, object]) -> Json:
-    return {key: str(value) if isinstance(value, Fraction) else value for key, value in wish.items()}
+    def _wish(self, wish: Mapping[str, object]) -> Json:
+        of_table = {} if self.over is None else {"table": self.over}
+        return of_table | {key: str(value) if isinstance(value, Fraction) else value for key, value in wish.items()}

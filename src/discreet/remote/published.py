@@ -42,6 +42,8 @@ class RemoteRows:
     """The synthetic rows of a vault on a server."""
 
     client: Connection
+    over: str | None = None
+    """The table that they are drawn of, where the vault has several."""
 
     def publish(
         self, name: str, *, cube: str | None = None, rows: int | None = None, seed: int = 0, progress: Progress = silent
@@ -49,7 +51,12 @@ class RemoteRows:
         """Draw rows from the model of everything public, or of one published cube, and wait for them; what they are.
         For custodians."""
         path = f"/rows/{quote(name, safe='')}"
-        wait_for(self.client, name, self.client.post(path, {"cube": cube, "rows": rows, "seed": seed}), progress)
+        wait_for(
+            self.client,
+            name,
+            self.client.post(path, {"cube": cube, "rows": rows, "seed": seed, "table": self.over}),
+            progress,
+        )
         return self.client.get(path)
 
     def published(self) -> list[Json]:

@@ -17,7 +17,6 @@ import anyio.to_thread
 
 from discreet.answer.reply import Explanation
 from discreet.deadline import Work, doing
-from discreet.home import require_servable
 from discreet.ledger.asker import Asker
 from discreet.ledger.receipt import Receipt
 from discreet.release.slots import Slots
@@ -75,9 +74,6 @@ class FrontDesk:
     """Seconds from a request's arrival, after which it is given up unless it was charged."""
     shares: Shares = field(default_factory=Shares)
     _threads: anyio.CapacityLimiter = field(default_factory=lambda: anyio.CapacityLimiter(MOST_AT_ONCE))
-
-    def __post_init__(self) -> None:
-        require_servable(self.vault.tables)
 
     def admit(self, token: str) -> User:
         """Whose token this is, if they may ask now. Raises AccessDenied, or TooManyRequests."""
@@ -139,6 +135,11 @@ class FrontDesk:
     def asker(self, user: User) -> Asker:
         """A user as the ledger knows them."""
         return Asker(user.name, user.quota)
+
+
+def over_table(vault: Vault, table: str | None) -> Vault:
+    """A vault over the table that a request names; the first where it names none."""
+    return vault if table is None else vault.table(table)
 
 
 async def _watch(left: Callable[[], Awaitable[object]], work: Work) -> None:

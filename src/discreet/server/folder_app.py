@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from discreet import replies
 from discreet.errors import AccessDenied, DiscreetError
 from discreet.exact import number_text
-from discreet.home import declared_domain
+from discreet.home import declared_tables
 from discreet.http_json import API
 from discreet.release.slots import Slots
 from discreet.server.app import LAST_SECONDS, NOT_READY, readiness, with_tokens
@@ -212,16 +212,16 @@ def _signed_in(folder: VaultFolder, request: Request) -> dict[str, User]:
 
 def _line(folder: VaultFolder, name: str, user: User) -> replies.ServedVaultJson:
     """What the catalogue says of a vault: nothing that changes when somebody asks it."""
-    error, table = folder.why_not(name), None
+    error, tables = folder.why_not(name), list[str]()
     if error is None:
         try:
-            table = declared_domain(folder.home(name)).name
+            tables = list(declared_tables(folder.home(name)).names)
         except DiscreetError as unreadable:
             error = folder.cannot_open(name, unreadable)
     return {
         "name": name,
         "address": f"{VAULTS}/{name}",
-        "table": table,
+        "tables": tables,
         "user": user.name,
         "role": user.role,
         "quota": None if user.quota is None else number_text(user.quota),

@@ -94,6 +94,7 @@ class NewFact(Request):
     value: int | None = Field(None, ge=0, le=2**53)
     cuboid: list[Text] | None = Field(None, max_length=MOST_NAMES)
     values: list[Any] | None = None
+    table: Text | None = Field(None, description="which one a cuboid is of, where the vault has several")
     dry_run: bool = Field(False, description="only say what it would do, and add nothing")
     accept: bool = Field(False, description="add it even if it stops the vault, or S_Q is bounded alone")
 
@@ -118,6 +119,7 @@ class CubeWish(Request):
     bound: Finite | None = None
     expected: dict[str, Finite] | None = Field(None, description='expected variances: {"sex,age": 100, "others": 400}')
     facts: bool = Field(False, description="agree exactly with the vault's facts that are cuboids")
+    table: Text | None = Field(None, description="of a vault over several tables, which; the first where not given")
 
 
 class CubeOrder(CubeWish):
@@ -138,6 +140,7 @@ class RowsOrder(Request):
     )
     rows: int | None = Field(None, ge=1, le=2**53, description="as many as the model expects where not given")
     seed: int = Field(0, ge=0, le=2**53, description="other seeds draw other rows of the same model")
+    table: Text | None = Field(None, description="of a vault over several tables, which; the first where not given")
 
 
 class BucketsOrder(Request):

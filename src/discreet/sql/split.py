@@ -31,10 +31,11 @@ from discreet.sql.passes.prune_ctes import prune_ctes, tables_in
 from discreet.sql.passes.public_tables import known_publicly, public_tables
 from discreet.sql.passes.regions_chosen import regions_chosen
 from discreet.sql.passes.spell_out import spell_out
+from discreet.sql.passes.tables import Domains, domains_of
 from discreet.sql.passes.tree import text_of
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 from discreet.sql.sandbox import check
-from discreet.sql.syntax import one_select, query_of, read_query
+from discreet.sql.syntax import one_select, place_of, query_of, read_query
 from discreet.sql.tokens import read_tokens
 
 __all__ = ["LINE", "TABLE", "Block", "Known", "Statement", "Stepwise", "Values", "noise_of", "read", "split"]
@@ -50,6 +51,8 @@ class Block:
 
     name: str
     question: Question
+    table: str
+    """The name of the vault's table that it is over."""
     calls: Mapping[str, str] = field(default_factory=dict)
     """What its numbers are, as SQL."""
 
@@ -65,6 +68,11 @@ class Statement:
     notes: tuple[str, ...] = ()
     lookups: tuple[Lookup, ...] = ()
     """Public tables that the public half reads."""
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The vault's tables that its blocks are over."""
+        return tuple(dict.fromkeys(block.table for block in self.blocks))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,12 +95,25 @@ def read(text: str, domain: Domain, lookups: Lookups = no_lookups) -> "Question 
     try:
         return parse_select(one_select(tree, tokens), text, domain)
     except (UnsupportedQuery, DomainError):
-        return _split_whole(tree, _Context(text, domain, lookups()))
+        return _split_whole(tree, _Context(text, domains_of(domain), lookups()))
 
 
 def split(text: str, domain: Domain, lookups: Mapping[str, Lookup] | None = None) -> Statement | Stepwise:
     """The halves of a statement, or what has to be answered before they are known. Raises as `parse` does."""
-    return _split_whole(read_query(text), _Context(text, domain, lookups or {}))
+    return _split_whole(read_query(text), _Context(text, domains_of(domain), lookups or {}))
+
+
+def read_over(text: str, domains: Sequence[Domain]) -> "Question | Statement | Stepwise":
+    """What a text asks that is about these tables, where no look-up tables are. Raises as `parse` does."""
+    return read(text, domains[0]) if len(domains) == 1 else split_over(text, domains, {})
+
+
+def split_over(text: str, domains: Sequence[Domain], lookups: Mapping[str, Lookup]) -> Statement:
+    """The halves of a statement over several tables, each of whose private blocks is over one. Raises as `parse` does;
+    also where an answer would have to be there before what is asked of another table is known."""
+    found = _split_whole(read_query(text), _Context(text, domains_of(*domains), lookups))
+    assert isinstance(found, Statement)
+    return found
 
 
 def _split_whole(tree: exp.Query, context: "_Context") -> Statement | Stepwise:
@@ -107,7 +128,7 @@ class _Context:
     """What a statement is read against."""
 
     text: str
-    domain: Domain
+    domains: Domains
     lookups: Mapping[str, Lookup]
 
 
@@ -118,35 +139,43 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
             f"sub-queries whose values others need are more than {MOST_STEPS} deep; ask the innermost by itself, and "
             "write its number"
         )
-    domain = context.domain
-    tree, lookups = public_tables(spell_out(written, context.lookups), context.lookups, domain.name)
-    tree = inline_rows(tree, domain, lookups)
-    tree = expand_aggregates(tree, domain)
-    public, private = lift_aggregates(tree, domain)
+    domains = context.domains
+    tree, lookups = public_tables(spell_out(written, context.lookups), context.lookups, domains)
+    tree = inline_rows(tree, domains, lookups)
+    tree = expand_aggregates(tree, domains)
+    public, private = lift_aggregates(tree, domains)
     public = name_outputs(prune_ctes(public))
     read = tables_in(public)
     private = [one for one in private if one.name in read]
     if not private:
-        raise UnsupportedQuery(f"the statement asks nothing of the table; ask FROM {domain.name}")
+        names = " or ".join(domain.name for domain in domains.values())
+        raise UnsupportedQuery(f"the statement asks nothing of the table; ask FROM {names}")
     waiting = {text: query for one in private for text, query in unanswered(one.select, known).items()}
     singles = {text: query for one in private for text, query in single_values(one.select).items()}
     public_values = known_publicly(waiting, singles, lookups)
     known = {**known, **public_values}
     waiting = {text: query for text, query in waiting.items() if text not in public_values}
+    if waiting and len(domains) > 1:
+        raise UnsupportedQuery(
+            f"what is asked of one table depends on the answer of a sub-query{place_of(next(iter(waiting.values())))}, "
+            "which is not done over two tables at once; ask the sub-query by itself, and write its number"
+        )
     if waiting:
         inner = replace(context, lookups=lookups)
         first = {text: _split(query, inner, {}, depth + 1) for text, query in waiting.items()}
         singles = {text: query for text, query in singles.items() if text in first}
         regions: dict[str, int] = {}
         for one in private:
-            for text, count in regions_chosen(one.select, domain).items():
+            for text, count in regions_chosen(one.select, one.domain).items():
                 if text in first:
                     regions[text] = regions.get(text, 1) * count
         return Stepwise(
             context.text, first, singles, regions, lambda values: _split(written, context, {**known, **values}, depth)
         )
-    blocks = [_block(one, fill_answers(one.select, known, domain), context) for one in private]
-    public, moved = meant_labels(public, {block.name: block.question for block in blocks}, domain)
+    blocks = [_block(one, fill_answers(one.select, known, one.domain), context.text) for one in private]
+    public, moved = meant_labels(
+        public, {block.name: (block.question, domains[block.table.lower()]) for block in blocks}
+    )
     check(public, [*(block.name for block in blocks), *lookups])
     used = tuple(lookup for name, lookup in lookups.items() if name in read)
     public, said = one_value(public, noise_of(blocks, used))
@@ -166,12 +195,12 @@ def noise_of(blocks: Sequence[Block], lookups: Sequence[Lookup], lines: Sequence
     return found
 
 
-def _block(private: PrivateSelect, select: exp.Select, context: _Context) -> Block:
+def _block(private: PrivateSelect, select: exp.Select, text: str) -> Block:
     """A private SELECT as a question."""
-    question = parse_select(select, context.text, context.domain)
+    question = parse_select(select, text, private.domain)
     if private.is_declared:
         columns = tuple(column for column in question.columns if isinstance(column, GroupColumn))
         notes = [DECLARED, *question.notes] if question.by else question.notes
         question = replace(question, columns=columns, notes=tuple(notes))
     calls = {one.alias: text_of(one.this) for one in select.expressions if isinstance(one, exp.Alias)}
-    return Block(private.name, question, calls)
+    return Block(private.name, question, private.domain.name, calls)

@@ -19,10 +19,11 @@ Named = Mapping[str, LinkedTable]
 """The tables of a SELECT by their names in it."""
 
 
-def table_asked(text: str, tables: LinkedTables) -> tuple[LinkedTable, str]:
-    """The table that a statement is about, and the statement over that one alone. Raises as reading it does."""
+def tables_asked(text: str, tables: LinkedTables) -> tuple[tuple[LinkedTable, ...], str]:
+    """The tables that a statement is about, and the statement with each join along keys as what it is: every SELECT is
+    about one of them then. Raises as reading it does."""
     if len(tables) == 1:
-        return tables.tables[0], text
+        return tables.tables, text
     tree = read_query(text)
     withs = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
     for table in tables:
@@ -34,13 +35,7 @@ def table_asked(text: str, tables: LinkedTables) -> tuple[LinkedTable, str]:
     asked = {found.name: found for node in tree.find_all(exp.Table) if (found := tables.find(node.name)) is not None}
     if not asked:
         raise UnknownTable(f"the statement asks nothing of the vault's tables; there are {', '.join(tables.names)}")
-    if len(asked) > 1:
-        raise UnsupportedQuery(
-            f"a statement is about one table, and this one is about {' and '.join(asked)}; ask each by itself, or join "
-            "them along their keys"
-        )
-    [table] = asked.values()
-    return table, text_of(tree) if joined else text
+    return tuple(table for table in tables if table.name in asked), text_of(tree) if joined else text
 
 
 def _sources(select: exp.Select, tables: LinkedTables) -> list[exp.Table]:
@@ -155,11 +150,20 @@ def _rename(column: exp.Column, named: Named, lowest: LinkedTable, alias: str) -
         column.set("table", exp.to_identifier(alias))
 
 
+def keys_of(table: LinkedTable, tables: LinkedTables) -> tuple[str, str]:
+    """The columns that say which row of its parent a row belongs to: here, and there. Requires a parent."""
+    own = table.key or table.id
+    its = table.key or tables[str(table.parent)].id
+    assert own is not None  # a domain that says neither is refused
+    assert its is not None
+    return own, its
+
+
 def _how(named: Named, tables: LinkedTables) -> str:
     """How these tables are joined."""
     for table in named.values():
         for above in named.values():
             if table.parent == above.name:
-                own, its = (table.key, table.key) if table.key else (table.id, above.id)
+                own, its = keys_of(table, tables)
                 return f"write FROM {table.name} JOIN {above.name} ON {table.name}.{own} = {above.name}.{its}"
     return f"ask FROM one of {', '.join(shown(name) for name in tables.names)}"

@@ -25,6 +25,7 @@ from discreet.answer.policy import Policy, Wish, exponential_like
 from discreet.answer.reply import Answer, Explanation
 from discreet.domain.conditions import region_where
 from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTable, LinkedTables
 from discreet.errors import (
     DiscreetError,
     PartyError,
@@ -47,6 +48,7 @@ from discreet.home import (
 )
 from discreet.ledger.asker import Asker
 from discreet.ledger.budget import QueryBudget, require_amounts
+from discreet.ledger.charge import Charge
 from discreet.ledger.currency import require_currency
 from discreet.ledger.declared import domain_in, tables_in
 from discreet.ledger.guarantee import Neighbours
@@ -232,6 +234,10 @@ class Vault(NotebookView):
         over = self._all[tables_in(self.ledger.header)[name].name]
         return replace(over, _gate=replace(over._gate, asker=self._gate.asker, slots=self._gate.slots))
 
+    def of_charge(self, charge: Charge) -> "Vault":
+        """The same vault over the table that a charge is of."""
+        return self if charge.table is None else self.table(charge.table)
+
     def _require_alone(self, what: str, instead: str = "make a vault over one of them for that") -> None:
         """Refuse what is not done over several tables, and say what to do instead."""
         if self._all:
@@ -245,14 +251,21 @@ class Vault(NotebookView):
         """The names of its tables in SQL."""
         return tuple(self._all) or (self.domain.name,)
 
-    def _asked_of(self, sql: str) -> "tuple[Vault, str]":
-        """Where a statement is answered, and what it is there: of several tables, the one that it is about."""
-        if not self._all:
-            return self, sql
-        from discreet.sql.tables import table_asked
+    @property
+    def linked(self) -> LinkedTables:
+        """Its tables as they may be asked now, and how they are joined."""
+        if self._all:
+            return tables_in(self.ledger.header)
+        return LinkedTables((LinkedTable(self.domain, len(self.domain.attributes)),))
 
-        table, text = table_asked(sql, tables_in(self.ledger.header))
-        return self.table(table.name), text
+    def asked_of(self, sql: str) -> "tuple[tuple[Vault, ...], str]":
+        """Where a statement is answered, and what it is there: of several tables, those that it is about."""
+        if not self._all:
+            return (self,), sql
+        from discreet.sql.tables import tables_asked
+
+        asked, text = tables_asked(sql, self.linked)
+        return tuple(self.table(table.name) for table in asked), text
 
     @property
     def domain(self) -> Domain:
@@ -323,8 +336,9 @@ class Vault(NotebookView):
         return replace(own, route=self._facts_asked) if self._all else own
 
     def _facts_asked(self, sql: str) -> "tuple[VaultFacts, str]":
-        over, text = self._asked_of(sql)
-        return over.facts, text
+        overs, text = self.asked_of(sql)
+        _require_one(overs, "a fact")
+        return overs[0].facts, text
 
     @property
     def buckets(self) -> "VaultBuckets":
@@ -369,7 +383,9 @@ class Vault(NotebookView):
             ledger = self.ledger
             spent = ledger.budget.in_words(ledger.budget.amount_of(ledger.spent_max))
             told = [*told, ("promise", ledger.guarantee), ("spent", f"{spent} where most is spent")]
-        return f"Vault over {self.domain.name}", told
+        others = [name for name in self.tables if name != self.domain.name]
+        beside = f", beside {', '.join(others)}" if others else ""
+        return f"Vault over {self.domain.name}{beside}", told
 
     def count(self, *, by: str | Sequence[str] = (), **conditions: object) -> Count:
         """The query for how many rows meet the conditions: `vault.count(age=(20, 50), sex="F")`. Free to make."""
@@ -416,13 +432,19 @@ class Vault(NotebookView):
         With `estimate="modelled"` it is read from `model`, that of everything public: sharper and biased, and for
         nothing, whatever is left; refused where nothing that was released tells of it.
         """
-        over, sql = self._asked_of(sql)
+        (over, *others), sql = self.asked_of(sql)
         if estimate != "unbiased":
+            _require_one([over, *others], "the model of everything public")
             self._require_model(
                 estimate, scale=scale, within=within, relax=relax, weights=weights or None, compound_size=compound_size
             )
             return over._ask_model(sql, confidence)
         wish = Wish.of(over.policy, scale, within, confidence)
+        if others:
+            from discreet.vault.linked import ask_over
+
+            how = {"weights": weights, "relax": relax, "compound_size": compound_size}
+            return ask_over([over, *others], sql, wish, how)
         memory = over._memory  # of one domain, also where rows are appended meanwhile
         asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
         purchase = Purchase(over._gate.over(memory.domain), over.policy.limits)
@@ -461,8 +483,9 @@ class Vault(NotebookView):
         estimate: Literal["unbiased", "modelled"] = "unbiased",
     ) -> Explanation:
         """What `ask` would answer from, what it would cost and how far off it would be. Spends nothing."""
-        over, sql = self._asked_of(sql)
+        (over, *others), sql = self.asked_of(sql)
         if estimate != "unbiased":
+            _require_one([over, *others], "the model of everything public")
             from discreet.answer.modelled import explain_modelled
             from discreet.vault.models import public_measurements
 
@@ -472,6 +495,11 @@ class Vault(NotebookView):
             plain = Wish.of(over.policy, None, None, confidence)
             return explain_modelled(over._memory.question(sql), plain, public_measurements(over), over._desk)
         wish = Wish.of(over.policy, scale, within, confidence)
+        if others:
+            from discreet.vault.linked import explain_over
+
+            how = {"weights": weights, "relax": relax, "compound_size": compound_size}
+            return explain_over([over, *others], sql, wish, how)
         asked, desk = over._memory.question(sql), over._desk.relaxing(relax, weights, compound_size)
         if isinstance(asked, Question):
             return explain(asked, wish, desk)
@@ -531,8 +559,7 @@ class Vault(NotebookView):
             raise VaultError(f"charge {charge} was closed without an answer: it paid for an earlier snapshot")
         if found is None or record is None:
             raise VaultError(f"there is no release {charge}; see `discreet release list {self.path}`")
-        over = self if found.table is None else self.table(found.table)
-        return over._memory.recall(found, record)
+        return self.of_charge(found)._memory.recall(found, record)
 
     def plan_text(self: Public, plan: Plan) -> list[str]:
         """Each measurement of a plan, as SQL with its noise."""
@@ -656,6 +683,13 @@ def _roster(home: Path, fingerprint: str) -> "Roster":
     from discreet.table.roster import load_roster
 
     return load_roster(home / ROSTER, fingerprint)
+
+
+def _require_one(overs: "Sequence[Public]", what: str) -> None:
+    """Refuse a statement over several tables for what is of one."""
+    if len(overs) > 1:
+        names = " and ".join(over.domain.name for over in overs)
+        raise UnsupportedQuery(f"{what} is of one table, and this is about {names}; say it of each")
 
 
 def _facts(gate: Gate) -> "VaultFacts":

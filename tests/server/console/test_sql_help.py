@@ -32,9 +32,10 @@ def test_a_message_without_a_place_marks_nothing(message):
 
 def test_the_schema_is_the_declared_domain_and_no_more(vault_of_people):
     domain = vault_of_people.domain
-    shown = schema(domain)
-    assert [column["name"] for column in shown["columns"]] == list(domain.names)
-    assert all(len(column["values"]) <= MOST_VALUES for column in shown["columns"])
+    [table] = schema(vault_of_people.linked)["tables"]
+    assert [column["name"] for column in table["columns"]] == list(domain.names)
+    assert all(len(column["values"]) <= MOST_VALUES for column in table["columns"])
+    assert (table["name"], table["above"], table["join"]) == ("people", [], None)
 
 
 def test_every_construct_that_is_offered_is_understood(people):

@@ -145,7 +145,7 @@ def question_fields(fields: Mapping[str, Sequence[str]]) -> list[tuple[str, str]
     typed = next(iter(fields.get("mode", ())), "") == "sql"
     chosen = []
     for key, values in fields.items():
-        clicked = key in ("aggregate", "of", "by") or key.startswith(("from.", "to.", "in."))
+        clicked = key in ("table", "aggregate", "of", "by") or key.startswith(("from.", "to.", "in."))
         if key in OF_A_FORM or (clicked if typed else key == "sql" and "mode" in fields):
             continue
         chosen += [(key, value) for value in values if value.strip()]

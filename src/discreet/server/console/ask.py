@@ -106,7 +106,7 @@ def question_of(visit: Visit) -> str:
     """The SQL that was typed, or that the clicks stand for."""
     typed = visit.first("sql")
     picked = visit.first("mode", "sql" if typed else "pick") == "pick"
-    return picked_sql(visit.vault.domain, visit.first, visit.all) if picked else typed
+    return picked_sql(visit.over.domain, visit.first, visit.all) if picked else typed
 
 
 def explained(visit: Visit, sql: str) -> Explanation | None:
@@ -123,8 +123,9 @@ def wish_of(visit: Visit) -> dict[str, Any]:
 
 
 def _form(visit: Visit) -> dict[str, Any]:
-    domain = visit.vault.domain
+    domain = visit.over.domain
     return {
+        "table": domain.name,
         "offers": offers(domain),
         "summable": summable(domain),
         "names": domain.names,
@@ -136,7 +137,7 @@ def _form(visit: Visit) -> dict[str, Any]:
         "confidences": CONFIDENCES,
         "estimate": visit.first("estimate", "unbiased"),
         "refusal": None,
-        "schema": schema(domain),
+        "schema": schema(visit.vault.linked),
         "constructs": CONSTRUCTS,
     }
 

@@ -1,5 +1,6 @@
 """Budget: what is left by region, over time and for each user, and how many more questions it is good for."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from fractions import Fraction
@@ -10,7 +11,7 @@ from fastapi.responses import Response
 from discreet.answer.policy import noise_within
 from discreet.domain.region import Box, Region
 from discreet.errors import DiscreetError
-from discreet.ledger.ledger import Ledger
+from discreet.ledger.books import Books
 from discreet.ledger.reserve import FROM
 from discreet.ledger.reserve import KIND as RESERVE
 from discreet.ledger.spend import Cost
@@ -19,6 +20,7 @@ from discreet.query.query import Count
 from discreet.server.auth import User, list_users
 from discreet.server.console.heat import Heat, heat_map
 from discreet.server.console.page import number
+from discreet.server.console.sql_help import rows_of
 from discreet.server.console.visit import Visit
 from discreet.server.names import budget_for, of_each
 from discreet.sql.parse import parse
@@ -42,7 +44,7 @@ def show(visit: Visit) -> Response:
         "total": budget.total,
         "share": float(report.spent / budget.total) if budget.total else 1.0,
         "users": _users(visit.vault, report.by_user, visit.user),
-        "history": spending(visit.vault.ledger) if visit.answers_sql else None,
+        "history": spending(visit.vault.ledger.whole) if visit.answers_sql else None,
         "regional": visit.answers_sql,
         "ticks": [(part, budget.amount_of(budget.limit) * part / 4) for part in range(5)],
     }
@@ -53,15 +55,30 @@ def show(visit: Visit) -> Response:
 
 def _map(visit: Visit) -> dict[str, Any]:
     """What is left by two attributes: those chosen, or the first two that make a map worth looking at."""
-    domain = visit.vault.domain
+    over = visit.over
+    domain = over.domain
     names = [attribute.name for attribute in domain.attributes if attribute.size > 1]
+    shown: dict[str, Any] = {"groups": origins_of(over, names), "table": domain.name}
     if len(names) < 2:
-        return {"heat": None, "names": names, "down": "", "across": ""}
+        return {**shown, "heat": None, "down": "", "across": ""}
     by_size = sorted(names, key=lambda name: -domain[name].size)
     across = _one_of(visit.first("across"), names, by_size[0])
     others = [name for name in by_size if name != across and domain[name].size * domain[across].size <= MOST_CELLS]
     down = _one_of(visit.first("down"), others, others[0] if others else "")
-    return {"heat": _heat(visit.vault, down, across) if down else None, "names": names, "down": down, "across": across}
+    return {**shown, "heat": _heat(over, down, across) if down else None, "down": down, "across": across}
+
+
+def origins_of(over: Vault, names: Sequence[str]) -> list[tuple[str, list[str]]]:
+    """Attributes by the table that they come from: its own, and those that its rows have of the tables above."""
+    tables = over.linked
+    if len(tables) == 1:
+        return [("", list(names))]
+    here = tables[over.domain.name]
+    found = []
+    for table in tables.above(here):
+        own = [name for name in table.own_domain.names if name in names]
+        found.append((f"{table.name}: {rows_of(table)}", own))
+    return [(title, own) for title, own in found if own]
 
 
 def _heat(vault: Vault, down: str, across: str) -> Heat:
@@ -94,7 +111,7 @@ class Kind:
 
 def _questions(visit: Visit) -> dict[str, Any]:
     """How many more counts of one region, by accuracy."""
-    vault, where = visit.vault, visit.first("where")
+    vault, where = visit.over, visit.first("where")
     mistake, region = None, vault.domain.everything
     try:
         if where:
@@ -153,7 +170,7 @@ class History:
         return f"M0 {100 - 100 * self.shares[0]:.2f}{stairs}H100"
 
 
-def spending(ledger: Ledger) -> History | None:
+def spending(ledger: Books) -> History | None:
     """How the budget went where most of it is spent; None before the first charge of this table."""
     since = max(ledger.refreshed, ledger.head.seq - 2 * LATEST)
     spent = (entry.parsed() for entry in ledger.entries(since) if entry.kind in ("charge", RESERVE))
@@ -181,7 +198,7 @@ def _parts(times: list[float]) -> tuple[float, ...]:
     return tuple(found)
 
 
-def most_spent(ledger: Ledger) -> tuple[int, ...]:
+def most_spent(ledger: Books) -> tuple[int, ...]:
     """A point with the least left, found by halving the domain: of two halves one has as little left as the whole."""
     box = ledger.domain.everything.boxes[0]
     least = ledger.left(Region((box,)))

@@ -21,22 +21,21 @@ class Drafts:
     """Plans that were made. Another amount changes a plan's noise only, not its sources nor their shares; except for a
     model, for which it may be small."""
 
-    vault: Vault
     _kept: "OrderedDict[tuple[Any, ...], CubePlan]" = field(default_factory=OrderedDict)
     _lock: Lock = field(default_factory=Lock)
 
     def plan(
-        self, dimensions: tuple[str, ...], planner: str, cuboids: Literal["all"] | int, amount: Fraction
+        self, vault: Vault, dimensions: tuple[str, ...], planner: str, cuboids: Literal["all"] | int, amount: Fraction
     ) -> "CubePlan":
         """A plan for these dimensions that spends this much."""
-        budget = self.vault.ledger.budget
+        budget = vault.ledger.budget
         require_amounts(budget)
-        by_amount = (amount, self.vault.ledger.head.seq) if planner == "model" else None
-        key = (dimensions, planner, cuboids, budget, by_amount)
+        by_amount = (amount, vault.ledger.head.seq) if planner == "model" else None
+        key = (vault.domain.name, dimensions, planner, cuboids, budget, by_amount)
         with self._lock:
             if key not in self._kept:
                 spent = {budget.option: number_text(amount)}
-                made = self.vault.cubes.plan(dimensions=dimensions, planner=planner, cuboids=cuboids, **spent)  # type: ignore[arg-type]
+                made = vault.cubes.plan(dimensions=dimensions, planner=planner, cuboids=cuboids, **spent)  # type: ignore[arg-type]
                 self._kept[key] = made
                 while len(self._kept) > MOST_KEPT:
                     self._kept.popitem(last=False)

@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi.responses import Response
 
+from discreet.domain.domain import Domain
 from discreet.errors import NotFound
 from discreet.query.query import Quantile
 from discreet.release.release import Release, label_names
@@ -58,22 +59,23 @@ def show_release(visit: Visit) -> Response:
     if visit.vault.ledger.recorded(int(text)) is None:
         raise NotFound(f"there is no release {text}, or not yet")
     release = visit.vault.release(int(text))
-    texts = visit.vault.plan_text(release.plan)
+    over = visit.vault if release.table is None else visit.vault.table(release.table)
+    texts = over.plan_text(release.plan)
     return visit.page(
         "release.html",
         release=release,
-        measured=list(zip(texts, _tables(visit, release), strict=False)),
+        measured=list(zip(texts, _tables(over.domain, release), strict=False)),
         hidden=max(len(texts) - MOST_MEASURED, 0),
     )
 
 
-def _tables(visit: Visit, release: Release) -> list[BarTable]:
+def _tables(domain: Domain, release: Release) -> list[BarTable]:
     """The numbers of the first measurements; a quantile's as they are, for they have no interval."""
     tables = []
     for noisy in release.answers[:MOST_MEASURED]:
         query = noisy.measurement.query
         column = "code" if isinstance(query, Quantile) else type(query).__name__.lower()
-        cells = islice(noisy.rows(visit.vault.domain), MOST_LINES)
+        cells = islice(noisy.rows(domain), MOST_LINES)
         lines = [BarLine(row.labels, row.value, row.low, row.high) for row in cells]
         tables.append(table_of(label_names(query), column, lines, MOST_LINES))
     return tables

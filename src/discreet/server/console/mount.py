@@ -101,7 +101,7 @@ WRITE: tuple[tuple[str, Deed], ...] = (
 
 def add_console(app: FastAPI, desk: FrontDesk, shelf: Shelf) -> None:
     """Serve the pages of a vault beside its API, through the same door, desk and shelf. Call it when the door is on."""
-    drafts = Drafts(desk.vault)
+    drafts = Drafts()
     for path, view in READ:
         app.add_api_route(path, _route(_in_thread(view), desk, shelf, drafts), methods=["GET"], include_in_schema=False)
     for path, deed in READ_BY_ASKING:

@@ -39,15 +39,16 @@ UP_TO = ("all", "1", "2", "3", "4")
 
 
 def show(visit: Visit) -> Response:
-    domain, budget = visit.vault.domain, visit.vault.ledger.budget
+    domain, budget = visit.over.domain, visit.vault.ledger.budget
     names = [attribute.name for attribute in domain.attributes if attribute.size > 1]
-    chosen = tuple(name for name in names if name in visit.all("dimensions")) or _usual(visit.vault, names)
+    chosen = tuple(name for name in names if name in visit.all("dimensions")) or _usual(visit.over, names)
     planner = visit.first("planner") if visit.first("planner") in PLANNERS else "optimal"
     up_to = visit.first("cuboids") if visit.first("cuboids") in UP_TO else "all"
     step = visit.number("step", USUAL, len(SHARES) - 1)
     amounts = [share * budget.total for share in SHARES]
     shown: dict[str, Any] = {
         "names": names,
+        "table": domain.name,
         "chosen": chosen,
         "planner": planner,
         "planners": PLANNERS,
@@ -59,7 +60,7 @@ def show(visit: Visit) -> Response:
         "symbol": budget.symbol,
         "currency": budget.option,
         "of_promise": budget.in_words(amounts[step]) if budget.currency != budget.symbol else "",
-        "left": budget.amount_of(visit.vault.ledger.left(domain.everything)),
+        "left": budget.amount_of(visit.over.ledger.left(domain.everything)),
         "confidence": CONFIDENCE,
         "mistake": None,
         "drawing": None,
@@ -73,7 +74,7 @@ def show(visit: Visit) -> Response:
 
 def _drawn(visit: Visit, chosen: tuple[str, ...], planner: str, up_to: str, amount: Fraction) -> dict[str, Any]:
     require_quick(len(chosen), planner, up_to)
-    plan = visit.drafts.plan(chosen, planner, "all" if up_to == "all" else int(up_to), amount)
+    plan = visit.drafts.plan(visit.over, chosen, planner, "all" if up_to == "all" else int(up_to), amount)
     drawing = draw_lattice(plan)
     return {
         "drawing": drawing,
@@ -82,7 +83,7 @@ def _drawn(visit: Visit, chosen: tuple[str, ...], planner: str, up_to: str, amou
         "plan": plan,
         "cells": sum(node.cells for node in drawing.nodes),
         "worst": max(node.halfwidth for node in drawing.nodes),
-        "affordable": visit.vault.cubes.affordable(plan),
+        "affordable": visit.over.cubes.affordable(plan),
     }
 
 

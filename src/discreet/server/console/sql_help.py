@@ -5,7 +5,9 @@ from typing import Any
 
 from discreet.domain.attribute import MISSING, OTHER, Integer
 from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTable, LinkedTables
 from discreet.server.console.pick import summable
+from discreet.sql.tables import keys_of
 from discreet.sql.where_text import identifier
 
 MOST_VALUES = 40
@@ -38,8 +40,31 @@ PLACE = re.compile(r"line (\d{1,6}), column (\d{1,6})")
 QUOTED = re.compile(r"'([^'\n]{1,200})'")
 
 
-def schema(domain: Domain) -> dict[str, Any]:
-    """The table as its editor shows and completes it."""
+def schema(tables: LinkedTables) -> dict[str, Any]:
+    """The tables as their editor shows and completes them. Each has its own columns, those of the tables above it by
+    their names, and how it is joined with its parent."""
+    return {"tables": [_table(table, tables) for table in tables]}
+
+
+def _table(table: LinkedTable, tables: LinkedTables) -> dict[str, Any]:
+    person = table.domain.person
+    above = list(tables.above(table))[1:]
+    return {
+        "name": identifier(table.name),
+        "columns": _columns(table.own_domain),
+        "person": None if person is None else identifier(person),
+        "rows": rows_of(table),
+        "above": [identifier(one.name) for one in above],
+        "join": None if table.parent is None else join_of(table, tables),
+    }
+
+
+def rows_of(table: LinkedTable) -> str:
+    """How many rows of a person a table has, in words."""
+    return "one row of each person" if table.max_rows == 1 else f"up to {table.max_rows} rows of a person"
+
+
+def _columns(domain: Domain) -> list[dict[str, Any]]:
     numbers = set(summable(domain))
     columns = []
     for attribute in domain.attributes:
@@ -51,7 +76,13 @@ def schema(domain: Domain) -> dict[str, Any]:
         shown = [] if kind == "number" else labels[:MOST_VALUES]
         columns.append({"name": identifier(attribute.name), "kind": kind, "ends": ends, "values": shown,
                         "more": 0 if kind == "number" else max(len(labels) - MOST_VALUES, 0)})  # fmt: skip
-    return {"table": identifier(domain.name), "columns": columns}
+    return columns
+
+
+def join_of(table: LinkedTable, tables: LinkedTables) -> dict[str, str]:
+    """The parent of a table, and the columns here and there that are equal."""
+    own, its = keys_of(table, tables)
+    return {"parent": identifier(tables[str(table.parent)].name), "own": identifier(own), "its": identifier(its)}
 
 
 def place_of(message: str, sql: str) -> tuple[int, int] | None:

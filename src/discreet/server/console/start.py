@@ -1,6 +1,7 @@
 """Start: what is published here, who may ask, what it has cost, and what to do first."""
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -8,10 +9,12 @@ from urllib.parse import urlencode
 from fastapi.responses import Response
 
 from discreet.domain.attribute import Integer
+from discreet.domain.tables import LinkedTable
 from discreet.errors import DiscreetError
 from discreet.server.auth import list_users
 from discreet.server.console.ask import cost_words
 from discreet.server.console.pick import summable
+from discreet.server.console.sql_help import rows_of
 from discreet.server.console.visit import Visit
 from discreet.server.names import budget_for
 from discreet.sql.where_text import identifier
@@ -45,7 +48,7 @@ def show(visit: Visit) -> Response:
         "rows": visit.shelf.rows_names(),
         "buckets": visit.shelf.bucket_names(),
         "facts": len(vault.ledger.facts),
-        "columns": vault.domain.names,
+        "columns": [(one.name, rows_of(one), one.own_domain.names) for one in vault.linked],
         "roles": sorted(roles.items()),
         "own": report.by_user.get(visit.user.name),
         "quota": visit.user.quota,
@@ -55,17 +58,8 @@ def show(visit: Visit) -> Response:
 
 
 def examples(visit: Visit) -> list[Example]:
-    """Questions that this table can be asked, with what each would cost this user; none that cannot be priced."""
-    domain = visit.vault.domain
-    table = identifier(domain.name)
-    questions = [("How many are there?", f"SELECT COUNT(*) FROM {table}")]
-    grouping = [a for a in domain.attributes if 1 < a.size <= MOST_CELLS and not isinstance(a, Integer)]
-    for by in grouping[:1]:
-        name = identifier(by.name)
-        questions.append((f"How many by {by.name}?", f"SELECT {name}, COUNT(*) FROM {table} GROUP BY {name}"))
-        for of in summable(domain)[-1:]:
-            asked = f"SELECT {name}, AVG({identifier(of)}) FROM {table} GROUP BY {name}"
-            questions.append((f"The average {of} by {by.name}?", asked))
+    """Questions that the tables can be asked, with what each would cost this user; none that cannot be priced."""
+    questions = [question for table in visit.vault.linked for question in _questions(table, visit.vault.tables)]
     found = []
     for words, sql in questions:
         try:
@@ -74,3 +68,17 @@ def examples(visit: Visit) -> list[Example]:
             continue
         found.append(Example(words, sql, cost_words(told)))
     return found
+
+
+def _questions(of_table: LinkedTable, tables: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Questions in words and as SQL; of several tables, few of each, and one by what the table above it has."""
+    domain, alone = of_table.domain, len(tables) == 1
+    table, what = identifier(domain.name), "" if alone else f" {domain.name}"
+    yield f"How many{what or ' are there'}?", f"SELECT COUNT(*) FROM {table}"
+    grouping = [a for a in domain.attributes if 1 < a.size <= MOST_CELLS and not isinstance(a, Integer)]
+    for by in grouping[:1] if of_table.parent is None else grouping[-1:]:
+        name = identifier(by.name)
+        yield f"How many{what} by {by.name}?", f"SELECT {name}, COUNT(*) FROM {table} GROUP BY {name}"
+        for of in summable(domain)[-1:] if alone else ():
+            asked = f"SELECT {name}, AVG({identifier(of)}) FROM {table} GROUP BY {name}"
+            yield f"The average {of} by {by.name}?", asked

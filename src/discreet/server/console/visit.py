@@ -36,6 +36,12 @@ class Visit:
         return self.desk.vault
 
     @property
+    def over(self) -> Vault:
+        """The same over the table that the page is about: of several, the one that it names, or the first."""
+        name = self.first("table")
+        return self.vault.table(name) if name else self.vault
+
+    @property
     def user(self) -> User:
         return admitted(self.request)
 
@@ -79,7 +85,8 @@ class Visit:
             self.request,
             template,
             status,
-            name=self.vault.domain.name,
+            name=", ".join(self.vault.tables),
+            tables=self.vault.tables if len(self.vault.tables) > 1 else (),
             menu=self._pages(),
             may_ask=self.user.role in MAY_ASK,
             **values,
@@ -88,6 +95,7 @@ class Visit:
     def _pages(self) -> list[tuple[str, str]]:
         """Addresses and names of the pages there are: only those of what exists."""
         cubes, custodian = bool(self.shelf.cubes()), self.user.role == "custodian"
+        alone = len(self.vault.tables) == 1  # what is not done over several tables has no page (known-gaps.md)
         there = (
             ("/", "Start", self.answers_sql),
             ("/ask", "Ask", self.answers_sql),
@@ -98,7 +106,7 @@ class Visit:
             ("/budget", "Budget", True),
             ("/releases", "Releases", self.vault.ledger.charges > 0),
             ("/ledger", "Ledger", True),
-            ("/buckets", "Buckets", bool(self.shelf.bucket_names()) or (custodian and self.answers_sql)),
+            ("/buckets", "Buckets", bool(self.shelf.bucket_names()) or (custodian and self.answers_sql and alone)),
             ("/plan", "Plan", self.answers_sql),
             ("/facts", "Facts", bool(self.vault.ledger.facts) or (custodian and self.answers_sql)),
             ("/users", "Users", self.user.role != "analyst"),

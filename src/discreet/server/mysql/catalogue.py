@@ -7,9 +7,10 @@ from typing import Any
 from mysql_mimic.constants import INFO_SCHEMA
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
-from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTable, LinkedTables
 from discreet.errors import UnknownTable, UnsupportedQuery
-from discreet.server.mysql.columns import ClientRows, comment, text_column, type_name
+from discreet.server.mysql.columns import ClientRows, text_column
+from discreet.server.mysql.keys import ListedColumn, index_lines, key_rows, listed_columns, written_keys
 from discreet.server.mysql.probe import Tables, evaluate, is_like
 from discreet.server.mysql.schemas import DATABASE
 from discreet.server.mysql.text import Token, TokenList, read_statement, standard
@@ -36,6 +37,8 @@ EMPTY = {
 HELP = {"mysql": {"help_topic": ("help_topic_id", "name", "help_category_id", "description", "example", "url")}}
 """Besides the tables that mysql-mimic knows of: shells complete words from it."""
 SYNONYMS = {"schemas": "databases", "fields": "columns", "indexes": "index", "keys": "index", "charset": "character"}
+KEYS = ("table_constraints", "key_column_usage", "referential_constraints", "statistics")
+"""Tables of information_schema that say how several tables are joined."""
 BESIDE = ("full", "extended", "session", "global", "local", "storage")
 """Words of SHOW that change nothing here, or (FULL) are looked for by themselves."""
 Line = Sequence[Any]
@@ -43,28 +46,34 @@ Line = Sequence[Any]
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What a domain tells of itself to SQL clients, and the look-up tables that questions may join it with."""
+    """What the declared tables tell of themselves to SQL clients, and the look-up tables that questions may join them
+    with."""
 
-    domain: Domain
+    linked: LinkedTables
     lookups: Mapping[str, Lookup] = field(default_factory=dict)
     database: str = DATABASE
     databases: Sequence[str] = (DATABASE,)
     """All that there are."""
 
-    def attributes_of(self, name: str) -> tuple[Attribute, ...]:
+    def columns_of(self, name: str) -> list[ListedColumn]:
         """The columns of a table, of its view, or of a look-up table; an unknown one raises."""
-        if name.lower() in (self.domain.name.lower(), self.view.lower()):
-            return self.domain.attributes
+        table = self.linked.find(name) or self._viewed(name)
+        if table is not None:
+            return listed_columns(table, self.linked)
         if name.lower() not in self.lookups:
-            names = ", ".join([self.domain.name, *self.lookups])
+            names = ", ".join([*self.linked.names, *self.lookups])
             raise UnknownTable(f"there is no table {shown(name)}; there is {names}")
         lookup = self.lookups[name.lower()]
-        return tuple(_looked_up(lookup.name, column, values) for column, values in lookup.columns.items())
+        return [ListedColumn.of(_looked_up(lookup.name, column, values)) for column, values in lookup.columns.items()]
 
     @property
-    def view(self) -> str:
-        """The name under which every number of the table comes with its interval."""
-        return f"{self.domain.name}{WITH_INTERVALS}"
+    def views(self) -> dict[str, LinkedTable]:
+        """The names under which every number of a table comes with its interval. One that is a table's own is none."""
+        found = {f"{table.name}{WITH_INTERVALS}": table for table in self.linked}
+        return {name: table for name, table in found.items() if self.linked.find(name) is None}
+
+    def _viewed(self, name: str) -> LinkedTable | None:
+        return next((table for view, table in self.views.items() if view.lower() == name.lower()), None)
 
     def tables(self) -> Tables:
         """information_schema as this schema alone has it."""
@@ -74,32 +83,36 @@ class Catalogue:
         """What this schema adds to a table of information_schema."""
         match name:
             case "tables":
-                return [self._table(), self._view(), *map(self._lookup, self.lookups)]
+                return self._tables()
             case "views":
                 return [
                     {
                         "table_catalog": "def",
                         "table_schema": self.database,
-                        "table_name": self.view,
+                        "table_name": view,
                         "is_updatable": "NO",
                         "check_option": "NONE",
                         "character_set_client": CHARSET,
                         "collation_connection": COLLATION,
                     }
+                    for view in self.views
                 ]
             case "columns":
                 return [
-                    {**self._column(place, attribute), "table_name": name}
-                    for name in (self.domain.name, self.view, *self.lookups)
-                    for place, attribute in enumerate(self.attributes_of(name), 1)
+                    {**self._column(place, column), "table_name": name}
+                    for name in (*self.linked.names, *self.views, *self.lookups)
+                    for place, column in enumerate(self.columns_of(name), 1)
                 ]
-        return []
+        return key_rows(name, self.linked, self.database)
 
-    def _table(self) -> dict[str, Any]:
+    def _tables(self) -> list[dict[str, Any]]:
+        return [*map(self._table, self.linked.names), *map(self._view, self.views), *map(self._lookup, self.lookups)]
+
+    def _table(self, name: str) -> dict[str, Any]:
         return {
             "table_catalog": "def",
             "table_schema": self.database,
-            "table_name": self.domain.name,
+            "table_name": name,
             "table_type": "BASE TABLE",
             "engine": "Discreet",
             "version": 10,
@@ -108,30 +121,28 @@ class Catalogue:
             "table_comment": "answers are noisy; single rows are never shown",
         }
 
-    def _view(self) -> dict[str, Any]:
+    def _view(self, name: str) -> dict[str, Any]:
         comment = "VIEW: the same table; each noisy column n comes with n_low and n_high"
         return {
-            **self._table(),
-            "table_name": self.view,
+            **self._table(name),
             "table_type": "VIEW",
             "engine": None,
             "table_comment": comment,
         }
 
     def _lookup(self, name: str) -> dict[str, Any]:
-        return {**self._table(), "table_name": name, "table_comment": "a public look-up table, to join with"}
+        return {**self._table(name), "table_comment": "a public look-up table, to join with"}
 
-    def _column(self, place: int, attribute: Attribute) -> dict[str, Any]:
-        whole = type_name(attribute)
+    def _column(self, place: int, column: ListedColumn) -> dict[str, Any]:
+        whole = column.type
         kind = whole.partition("(")[0]
         is_text = kind == "varchar"
         return {
             "table_catalog": "def",
             "table_schema": self.database,
-            "table_name": self.domain.name,
-            "column_name": attribute.name,
+            "column_name": column.name,
             "ordinal_position": place,
-            "is_nullable": "YES" if attribute.null else "NO",
+            "is_nullable": "YES" if column.null else "NO",
             "data_type": kind,
             "character_maximum_length": int(whole[8:-1]) if is_text else None,
             "character_octet_length": 4 * int(whole[8:-1]) if is_text else None,
@@ -140,10 +151,10 @@ class Catalogue:
             "character_set_name": CHARSET if is_text else None,
             "collation_name": COLLATION if is_text else None,
             "column_type": whole,
-            "column_key": "",
+            "column_key": column.key,
             "extra": "",
             "privileges": "select",
-            "column_comment": comment(attribute),
+            "column_comment": column.comment,
             "generation_expression": "",
         }
 
@@ -161,28 +172,40 @@ class Catalogue:
         match what:
             case "tables":
                 database = named[-1] if named else self.database.lower()
-                public = [(name, "BASE TABLE") for name in self.lookups]
-                every = [(self.domain.name, "BASE TABLE"), (self.view, "VIEW"), *public]
+                every = [(one["table_name"], one["table_type"]) for one in self._tables()]
                 lines = every if database == self.database.lower() else []
                 titles = (f"Tables_in_{database}", "Table_type")
                 return _picked(titles, lines, rest) if full else _picked(titles[:1], [line[:1] for line in lines], rest)
             case "columns":
                 return _picked(*self._columns(named, full), rest)
+            case "index" if named:
+                return _picked(EMPTY["index"], self._index(named), rest)
         return show_server(statement, self.databases, variables, notes)
 
     def _columns(self, named: list[str], full: bool) -> tuple[Sequence[str], Sequence[Line]]:
         if not named:
-            raise UnsupportedQuery(f"of which table? SHOW COLUMNS FROM {self.domain.name}")
-        own = self.attributes_of(named[0] if named[0] != self.database.lower() or len(named) == 1 else named[1])
+            raise UnsupportedQuery(f"of which table? SHOW COLUMNS FROM {self.linked.names[0]}")
+        own = self.columns_of(self._named(named))
         titles = ("Field", "Type", "Null", "Key", "Default", "Extra")
-        found = [self._column(place, attribute) for place, attribute in enumerate(own, 1)]
-        lines = [(c["column_name"], c["column_type"], c["is_nullable"], "", None, "") for c in found]
+        found = [self._column(place, column) for place, column in enumerate(own, 1)]
+        lines = [(c["column_name"], c["column_type"], c["is_nullable"], c["column_key"], None, "") for c in found]
         if not full:
             return titles, lines
         return (*titles[:2], "Collation", *titles[2:], "Privileges", "Comment"), [
             (*line[:2], c["collation_name"], *line[2:], "select", c["column_comment"])
             for line, c in zip(lines, found, strict=True)
         ]
+
+    def _named(self, named: list[str]) -> str:
+        """The table of names after FROM, of which one may be the schema's."""
+        return named[0] if named[0] != self.database.lower() or len(named) == 1 else named[1]
+
+    def _index(self, named: list[str]) -> list[Line]:
+        """The keys of a table; of a view and of a look-up table none are declared."""
+        name = self._named(named)
+        self.columns_of(name)  # an unknown one is refused
+        table = self.linked.find(name)
+        return [] if table is None else index_lines(table, self.linked)
 
     def describe(self, tokens: Sequence[Token]) -> ClientRows:
         """DESCRIBE table [column]."""
@@ -194,25 +217,29 @@ class Catalogue:
 
     def _create(self, tokens: Sequence[Token]) -> ClientRows:
         named, _ = _from([Token("word", "FROM", "from"), *tokens])
-        own = self.attributes_of(named[0])
-        if named[0] == self.view.lower():
+        own, table = self.columns_of(named[0]), self.linked.find(named[0])
+        if (viewed := self._viewed(named[0])) is not None and table is None:
+            view = f"{viewed.name}{WITH_INTERVALS}"
             titles = ("View", "Create View", "character_set_client", "collation_connection")
-            text = f"CREATE VIEW `{self.view}` AS SELECT * FROM `{self.domain.name}`"
-            return _picked(titles, [(self.view, text, CHARSET, COLLATION)], [])
+            text = f"CREATE VIEW `{view}` AS SELECT * FROM `{viewed.name}`"
+            return _picked(titles, [(view, text, CHARSET, COLLATION)], [])
         lines = [
-            f"  `{attribute.name}` {type_name(attribute)} {'DEFAULT' if attribute.null else 'NOT'} NULL COMMENT "
-            f"'{comment(attribute).replace(chr(39), chr(39) * 2)}'"
-            for attribute in own
+            f"  `{column.name}` {column.type} {'DEFAULT' if column.null else 'NOT'} NULL COMMENT "
+            f"'{column.comment.replace(chr(39), chr(39) * 2)}'"
+            for column in own
         ]
+        if table is not None:
+            lines += [f"  {key}" for key in written_keys(table, self.linked)]
         body = ",\n".join(lines)
-        name = named[0] if named[0] in self.lookups else self.domain.name
+        name = named[0] if table is None else table.name
         text = f"CREATE TABLE `{name}` (\n{body}\n) ENGINE=Discreet DEFAULT CHARSET={CHARSET}"
         return _picked(("Table", "Create Table"), [(name, text)], [])
 
     def _table_status(self) -> tuple[Sequence[str], Sequence[Line]]:
         titles = ("Name", "Engine", "Version", "Rows", "Collation", "Comment")
-        every = (self._table(), self._view(), *map(self._lookup, self.lookups))
-        return titles, [(one["table_name"], one["engine"], 10, None, COLLATION, one["table_comment"]) for one in every]
+        return titles, [
+            (one["table_name"], one["engine"], 10, None, COLLATION, one["table_comment"]) for one in self._tables()
+        ]
 
 
 def show_server(
@@ -262,7 +289,7 @@ def information_schema(catalogues: Sequence[Catalogue], databases: Sequence[str]
         "collations": [{"collation_name": COLLATION, "character_set_name": CHARSET, "id": 45, "is_default": "Yes",
                         "is_compiled": "Yes", "sortlen": 1}],
     }  # fmt: skip
-    for name in ("tables", "views", "columns"):
+    for name in ("tables", "views", "columns", *KEYS):
         filled[name] = [row for catalogue in catalogues for row in catalogue.rows_of(name)]
     return {
         f"{schema}.{name}": (

@@ -24,7 +24,6 @@ from discreet.errors import DiscreetError
 from discreet.server.auth import User
 from discreet.server.log import RequestOrigin, log_denied
 from discreet.server.mysql.catalogue import INFORMATION
-from discreet.server.mysql.columns import sample_column
 from discreet.server.mysql.session import MySession, MysqlRefusal
 from discreet.server.mysql.text import TokenList, read_statement
 from discreet.server.mysql.variables import MOST_BYTES
@@ -180,11 +179,11 @@ class GuardedConnection(Connection):  # type: ignore[misc]
         table = self.client_charset.decode(data.partition(b"\0")[0])
         try:
             async with self.session.within():
-                columns = self.session.catalogue.attributes_of(table)
+                columns = self.session.catalogue.columns_of(table)
         except DiscreetError as error:
             raise MysqlRefusal(error) from None
-        for attribute in columns:
-            column = sample_column(attribute.name, attribute)
+        for listed in columns:
+            column = listed.sampled
             await self.stream.write(
                 packets.make_column_definition_41(
                     self.server_charset, table=table, name=column.name, column_type=column.type, is_com_field_list=True

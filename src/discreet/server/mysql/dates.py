@@ -5,7 +5,7 @@ function that would mean something else, such as WEEK with a mode, is refused.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -30,9 +30,12 @@ TODAY = ("curdate", "current_date", "utc_date")
 NO_ZONE = ("SYSTEM", "UTC", "+00:00")
 
 
-def standard_text(statement: TokenList, database: str, table: str = "", now: datetime | None = None) -> str:
-    """A statement as the standard writes it, about the tables of a database. `table` may be called as that is."""
-    return _Writer(plain_tokens(statement, database, table), now or datetime.now(UTC)).whole()
+def standard_text(
+    statement: TokenList, database: str, tables: Collection[str] = (), now: datetime | None = None
+) -> str:
+    """A statement as the standard writes it, about the tables of a database; one of `tables` may be called as that
+    is."""
+    return _Writer(plain_tokens(statement, database, tables), now or datetime.now(UTC)).whole()
 
 
 @dataclass

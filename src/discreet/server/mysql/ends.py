@@ -9,7 +9,6 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from discreet.domain.domain import Domain
 from discreet.server.mysql.columns import ClientRows, number_column
 from discreet.server.mysql.sample import REMEMBERED
 from discreet.sql.syntax import read_query
@@ -27,13 +26,13 @@ class AskedEnd:
 
 
 @lru_cache(REMEMBERED)
-def without_ends(text: str, domain: Domain) -> tuple[str, tuple[AskedEnd, ...]]:
-    """The question itself, and the ends that were asked for beside it."""
+def without_ends(text: str, names: tuple[str, ...]) -> tuple[str, tuple[AskedEnd, ...]]:
+    """The question itself, and the ends that were asked for beside it. `names` are those of attributes."""
     select = read_query(text)
     if not isinstance(select, exp.Select):
         return text, ()
     noisy = {output.alias.lower() for output in select.expressions if isinstance(output, exp.Alias)}
-    noisy -= {name.lower() for name in domain.names}
+    noisy -= {name.lower() for name in names}
     found = [(place, _end(output, noisy)) for place, output in enumerate(select.expressions)]
     asked = tuple(AskedEnd(place, of, select.expressions[place].alias_or_name) for place, of in found if of is not None)
     if not asked:

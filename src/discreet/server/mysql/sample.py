@@ -36,8 +36,9 @@ REMEMBERED = 64
 
 
 @lru_cache(REMEMBERED)
-def look(text: str, domain: Domain) -> ClientRows | None:
-    """What a SELECT shows that asks for no aggregate; None where it asks for one."""
+def look(text: str, domain: Domain, keys: tuple[str, ...] = ()) -> ClientRows | None:
+    """What a SELECT shows that asks for no aggregate; None where it asks for one. `keys` are columns of the table that
+    are no attributes: they are listed, and nothing that is in them is."""
     select = read_query(text)
     if not isinstance(select, exp.Select) or select.args.get("with_") or not _is_table(select):
         return None
@@ -47,7 +48,7 @@ def look(text: str, domain: Domain) -> ClientRows | None:
     if select.args.get("distinct") or select.args.get("group"):
         return _values(select, domain)
     only(select, ("expressions", "from_", "where", "order", "limit", "offset"), "a sample of the table's columns")
-    return ClientRows(tuple(_sampled(select, Scope.of(select, domain))), (), (NO_ROWS,))
+    return ClientRows(tuple(_sampled(select, Scope.of(select, domain), keys)), (), (NO_ROWS,))
 
 
 def _is_shown(output: exp.Expression) -> bool:
@@ -64,12 +65,15 @@ def _is_table(select: exp.Select) -> bool:
     return source is not None and isinstance(source.this, exp.Table) and not select.args.get("joins")
 
 
-def _sampled(select: exp.Select, scope: Scope) -> list[ResultColumn]:
-    columns = []
+def _sampled(select: exp.Select, scope: Scope, keys: tuple[str, ...]) -> list[ResultColumn]:
+    columns, known = [], set(map(str.lower, keys))
     for output in select.expressions:
         node = output.unalias().unnest()
         if isinstance(node, exp.Star) or (isinstance(node, exp.Column) and isinstance(node.this, exp.Star)):
+            columns += [text_column(name) for name in keys]
             columns += [sample_column(attribute.name, attribute) for attribute in scope.domain.attributes]
+        elif isinstance(node, exp.Column) and node.name.lower() in known:
+            columns.append(text_column(output.alias or node.name))
         elif isinstance(node, exp.Column):
             attribute = scope.attribute(node)
             columns.append(sample_column(output.alias or attribute.name, attribute))

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTables
 from discreet.errors import DiscreetError
-from discreet.home import declared_domain
+from discreet.home import declared_tables
 from discreet.server.auth import User, allow_mysql, list_users
 from discreet.server.desk import FrontDesk, Turns
 from discreet.server.folder import VaultFolder
@@ -34,8 +34,8 @@ class Schemas(Protocol):
     def users(self, username: str) -> dict[str, User]:
         """The users of a name, by schema."""
 
-    def domain(self, schema: str) -> Domain | None:
-        """What is public about a schema's table; None where it cannot be read."""
+    def tables(self, schema: str) -> LinkedTables | None:
+        """What is public about a schema's tables; None where it cannot be read."""
 
     def using(self, schema: str) -> AbstractContextManager[FrontDesk]:
         """The desk of a schema's vault, for as long as it is needed."""
@@ -60,8 +60,8 @@ class OneSchema:
         found = [user for user in list_users(self.desk.vault.path) if user.name == username]
         return {DATABASE: found[0]} if found else {}
 
-    def domain(self, schema: str) -> Domain | None:  # noqa: ARG002
-        return self.desk.vault.domain
+    def tables(self, schema: str) -> LinkedTables | None:  # noqa: ARG002
+        return self.desk.vault.linked
 
     @contextmanager
     def using(self, schema: str) -> Iterator[FrontDesk]:  # noqa: ARG002
@@ -86,9 +86,9 @@ class FolderSchemas:
             self._allow(self.folder.home(name))
         return self.folder.called(username)
 
-    def domain(self, schema: str) -> Domain | None:
+    def tables(self, schema: str) -> LinkedTables | None:
         try:
-            return declared_domain(self.folder.home(schema))
+            return declared_tables(self.folder.home(schema))
         except DiscreetError:
             return None
 

@@ -22,6 +22,7 @@ from discreet.answer.grid_rows import samples
 from discreet.answer.reply import Answer, Explanation
 from discreet.answer.view import LabelKind
 from discreet.domain.domain import Domain
+from discreet.domain.tables import LinkedTables
 from discreet.errors import (
     AccessDenied,
     BudgetExceeded,
@@ -51,6 +52,7 @@ from discreet.server.mysql.columns import (
 )
 from discreet.server.mysql.dates import standard_text
 from discreet.server.mysql.ends import AskedEnd, with_ends, without_ends
+from discreet.server.mysql.keys import key_columns
 from discreet.server.mysql.probe import Tables, evaluate
 from discreet.server.mysql.sample import REMEMBERED, look
 from discreet.server.mysql.schemas import Schemas
@@ -60,6 +62,7 @@ from discreet.server.mysql.variables import VERSION, fresh_variables, set_variab
 from discreet.sql.parse import parse
 from discreet.sql.question import GroupColumn, Question
 from discreet.sql.tokens import shown
+from discreet.vault.vault import Vault
 
 CODES: dict[type[DiscreetError], int] = {
     AccessDenied: 1142,  # ER_TABLEACCESS_DENIED_ERROR
@@ -124,8 +127,8 @@ class MySession(BaseSession):  # type: ignore[misc]
         return self._desk
 
     @property
-    def domain(self) -> Domain:
-        return self.desk.vault.domain
+    def tables(self) -> LinkedTables:
+        return self.desk.vault.linked
 
     def sit_down(self) -> None:
         """Count the session as its user's. Raises MysqlError where they have too many."""
@@ -275,33 +278,35 @@ class MySession(BaseSession):  # type: ignore[misc]
         return await self._asked(self._standard(of_table), user, intervals)
 
     def _standard(self, statement: TokenList) -> str:
-        return standard_text(statement, self._schema, self.domain.name)
+        return standard_text(statement, self._schema, self.tables.names)
 
     @property
     def catalogue(self) -> Catalogue:
         lookups = self.desk.vault.lookups.current()
-        return Catalogue(self.domain, lookups, self._schema, self.databases())
+        return Catalogue(self.tables, lookups, self._schema, self.databases())
 
     def _information(self) -> Tables:
-        """information_schema: the table of every schema, and the look-up tables of the one at hand."""
+        """information_schema: the tables of every schema, and the look-up tables of the one at hand."""
         own = [] if self._desk is None else [self.catalogue]
         databases = self.databases()
         others = [name for name in databases if not own or name != own[0].database]
-        domains = [(name, self.schemas.domain(name)) for name in others]
-        found = [Catalogue(domain, {}, name, databases) for name, domain in domains if domain is not None]
+        tables = [(name, self.schemas.tables(name)) for name in others]
+        found = [Catalogue(linked, {}, name, databases) for name, linked in tables if linked is not None]
         return information_schema([*own, *found], databases)
 
     def _of_table(self, statement: TokenList) -> TokenList:
-        """A statement over the view with intervals as one over the table itself."""
-        return renamed(statement, Catalogue(self.domain).view, self.domain.name)
+        """A statement over views with intervals as one over the tables themselves."""
+        for view, table in Catalogue(self.tables).views.items():
+            statement = renamed(statement, view, table.name)
+        return statement
 
     def _is_of_table(self, tokens: Sequence[Token]) -> bool:
         """Whether a SELECT reads anything but the catalogue. One that names no table reads nothing."""
         sources = [after for token, after in pairwise(tokens) if token.is_word("from", "join")]
         if self.database == "information_schema":
             return any(source.value in map(str.lower, self.databases()) for source in sources)
-        own = "" if self._desk is None else self.domain.name.lower()
-        system = {name for name in SYSTEM if name != own}
+        own = () if self._desk is None else tuple(map(str.lower, self.tables.names))
+        system = {name for name in SYSTEM if name not in own}
         return any(source.value not in system and not source.is_sign("(") for source in sources)
 
     def _evaluated(self, statement: TokenList) -> ClientRows:
@@ -316,14 +321,18 @@ class MySession(BaseSession):  # type: ignore[misc]
         return evaluate(statement, partial(value_of, self.variables), about, self._information())
 
     async def _asked(self, text: str, user: User, intervals: bool) -> ClientRows:
-        sampled = await anyio.to_thread.run_sync(partial(look, text, self.domain))
-        if sampled is not None:
-            return sampled
+        overs, text = await anyio.to_thread.run_sync(self.desk.vault.asked_of, text)
+        domain = overs[0].domain
+        if len(overs) == 1:
+            keys = key_columns(self.tables[domain.name], self.tables)
+            sampled = await anyio.to_thread.run_sync(partial(look, text, domain, keys))
+            if sampled is not None:
+                return sampled
         wish = wish_of(self.variables)
-        asked, ends = await anyio.to_thread.run_sync(without_ends, text, self.domain) if intervals else (text, ())
+        asked, ends = await anyio.to_thread.run_sync(without_ends, text, _names(overs)) if intervals else (text, ())
         answer = await self.desk.answer(user, "ask", {"sql": asked, **wish}, lambda vault: vault.ask(asked, **wish))
         self._require_answered(answer)
-        return await anyio.to_thread.run_sync(partial(answered, answer, self.domain, intervals, ends))
+        return await anyio.to_thread.run_sync(partial(answered, answer, domain, intervals, ends))
 
     def _require_answered(self, answer: Answer) -> None:
         """Raise BudgetExceeded where a number is none because too little is left, unless such numbers may be NULL."""
@@ -336,7 +345,8 @@ class MySession(BaseSession):  # type: ignore[misc]
     async def _explained(self, statement: TokenList, skipped: int, user: User) -> Explanation:
         """What the SELECT would cost that comes after so many words."""
         text = self._standard(_after_first(self._of_table(statement), skipped)).strip()
-        asked, _ = await anyio.to_thread.run_sync(without_ends, text, self.domain)
+        overs, text = await anyio.to_thread.run_sync(self.desk.vault.asked_of, text)
+        asked, _ = await anyio.to_thread.run_sync(without_ends, text, _names(overs))
         return await anyio.to_thread.run_sync(partial(self.desk.explain, user, asked, wish_of(self.variables)))
 
     def _value_of(self, written: Sequence[Token]) -> Cell:
@@ -345,6 +355,11 @@ class MySession(BaseSession):  # type: ignore[misc]
         spaced = [piece for token in written for piece in (token, space)]
         found = self._evaluated(TokenList((Token("word", "SELECT", "select"), space, *spaced)))
         return found.rows[0][0]
+
+
+def _names(overs: Sequence[Vault]) -> tuple[str, ...]:
+    """The attributes of the tables that a statement is about."""
+    return tuple(dict.fromkeys(name for over in overs for name in over.domain.names))
 
 
 def _require_schema(statement: TokenList, desk: FrontDesk | None) -> None:

@@ -1,7 +1,7 @@
 """MySQL's way of writing SQL → the standard's, which the vault reads. Linear in the text, which is bounded."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -124,10 +124,11 @@ def _functions(tokens: Sequence[Token]) -> list[bool]:
     return found
 
 
-def plain_tokens(statement: TokenList, database: str, table: str = "") -> list[Token]:
+def plain_tokens(statement: TokenList, database: str, tables: Collection[str] = ()) -> list[Token]:
     """The statement without hints, and without its database before a table's name; with LIMIT n OFFSET m for MySQL's
-    LIMIT m, n. `table` may be called as the database is."""
-    plain = _without(_unhinted(statement.written), database.lower(), database.lower() == table.lower())
+    LIMIT m, n. One of
+    `tables` may be called as the database is."""
+    plain = _without(_unhinted(statement.written), database.lower(), database.lower() in map(str.lower, tables))
     return _offset_last(plain)
 
 

@@ -17,7 +17,7 @@ from discreet.query.plan import Plan
 from discreet.query.query import answer_shape
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
-from discreet.server.desk import FrontDesk
+from discreet.server.desk import FrontDesk, over_table
 from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.log import last_asked
 from discreet.server.names import budget_for, entry_for, name_for
@@ -32,15 +32,17 @@ LARGEST = 2**53
 Caller = Annotated[User, Depends(user_of)]
 After = Annotated[int, Query(ge=0, le=LARGEST, description="only what comes after this entry")]
 Limit = Annotated[int, Query(ge=1, le=1000)]
+OfTable = Annotated[str | None, Query(max_length=200, description="of a vault over several tables, which")]
 
 
 def routes(desk: FrontDesk) -> APIRouter:
     router, vault = api_router("account"), desk.vault
 
     @router.get("/describe", response_model=replies.DescriptionJson)
-    def describe() -> JsonReply:
-        """What may be asked: the table's name, its attributes and codes, the promise. Not where the table is."""
-        return JsonReply(description(vault.ledger))
+    def describe(table: OfTable = None) -> JsonReply:
+        """What may be asked: the table's name, its attributes and codes, the promise. Not where the table is. Of
+        several tables, the first where none is named; `tables` lists all."""
+        return JsonReply(description(over_table(vault, table).ledger))
 
     @router.get("/me", response_model=replies.MeJson)
     def me(user: Caller) -> JsonReply:
@@ -55,16 +57,20 @@ def routes(desk: FrontDesk) -> APIRouter:
 
     @router.get("/budget/map", response_model=replies.BudgetMapJson)
     def budget_map(
-        rows: Annotated[str, Query(max_length=200)], columns: Annotated[str, Query(max_length=200)]
+        rows: Annotated[str, Query(max_length=200)],
+        columns: Annotated[str, Query(max_length=200)],
+        table: OfTable = None,
     ) -> JsonReply:
-        """The least that is left for each pair of codes of two attributes, over all codes of the others."""
-        left = vault.budget_map(rows, columns)
+        """The least that is left for each pair of codes of two attributes of a table, over all codes of the others, and
+        of the other tables."""
+        over = over_table(vault, table)
+        left, domain = over.budget_map(rows, columns), over.domain
         return JsonReply(
             replies.BudgetMapJson(
                 rows=rows,
                 columns=columns,
-                row_labels=list(vault.domain[rows].labels),
-                column_labels=list(vault.domain[columns].labels),
+                row_labels=list(domain[rows].labels),
+                column_labels=list(domain[columns].labels),
                 left=left.tolist(),
             )
         )
@@ -83,9 +89,10 @@ def routes(desk: FrontDesk) -> APIRouter:
         return JsonReply(replies.LogJson(asked=last_asked(vault.path, limit, user)))
 
     @router.get("/running", response_model=replies.AllRunningTotalsJson)
-    def running(confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95) -> JsonReply:
-        """Running totals, as far as they were published, with intervals. Reads no rows, and is free."""
-        found = [vault.running.show(number) for number in vault.running.declared()]
+    def running(confidence: Annotated[float, Query(gt=0, lt=1)] = 0.95, table: OfTable = None) -> JsonReply:
+        """Running totals of a table, as far as they were published, with intervals. Reads no rows, and is free."""
+        over = over_table(vault, table)
+        found = [over.running.show(number) for number in over.running.declared()]
         numbers = sum(one.measured.size for one in found)
         if numbers > MOST_NUMBERS:
             raise UnsupportedQuery(
@@ -101,11 +108,13 @@ def routes(desk: FrontDesk) -> APIRouter:
 
 def _releases(router: APIRouter, vault: Vault) -> None:
     @router.get("/releases", response_model=replies.ReleasesJson)
-    def releases(user: Caller, after: After = 0, limit: Limit = 100) -> JsonReply:
-        """Everything that was released, in order, without its numbers; `next` is where the next page begins."""
-        found = list(islice(vault.ledger.answered(after), limit))
+    def releases(user: Caller, after: After = 0, limit: Limit = 100, table: OfTable = None) -> JsonReply:
+        """Everything that was released, in order, without its numbers; `next` is where the next page begins. Of several
+        tables, of all of them where none is named."""
+        books = vault.ledger.whole if table is None else vault.table(table).ledger
+        found = list(islice(books.answered(after), limit))
         more = found[-1][1].receipt.seq if len(found) == limit else None
-        lines = [_line(charge, record, vault, user) for charge, record in found]
+        lines = [_line(charge, record, vault.of_charge(charge), user) for charge, record in found]
         return JsonReply(replies.ReleasesJson(releases=lines, next=more))
 
     @router.get("/releases/{charge}", response_model=replies.ReleaseJson)
@@ -114,7 +123,7 @@ def _releases(router: APIRouter, vault: Vault) -> None:
         found = vault.ledger.charge_at(charge)
         if found is None or vault.ledger.recorded(charge) is None:
             raise NotFound(f"there is no release {charge}; see GET /api/v1/releases")
-        if (numbers := _numbers(Plan.from_json(found.plan), vault)) > MOST_NUMBERS:
+        if (numbers := _numbers(Plan.from_json(found.plan), vault.of_charge(found))) > MOST_NUMBERS:
             raise UnsupportedQuery(
                 f"release {charge} has {numbers:,} numbers, and at most {MOST_NUMBERS:,} are shown; browse its cube"
             )
@@ -124,7 +133,7 @@ def _releases(router: APIRouter, vault: Vault) -> None:
 def _line(charge: Charge, record: Record, vault: Vault, user: User) -> replies.ReleaseLineJson:
     plan = Plan.from_json(charge.plan)
     texts, more = vault.plan_text(Plan(plan.measurements[:MOST_TEXTS])), len(plan.measurements) - MOST_TEXTS
-    return {
+    line: replies.ReleaseLineJson = {
         "charge": charge.id,
         "what": [*texts, f"and {more:,} more"] if more > 0 else texts,
         "numbers": _numbers(plan, vault),
@@ -132,6 +141,9 @@ def _line(charge: Charge, record: Record, vault: Vault, user: User) -> replies.R
         "by": name_for(user, charge.by),
         "receipt": str(record.receipt),
     }
+    if charge.table is not None:
+        line["table"] = charge.table
+    return line
 
 
 def _numbers(plan: Plan, vault: Vault) -> int:
@@ -152,10 +164,11 @@ def _facts(router: APIRouter, desk: FrontDesk) -> None:
         values = None if fact.values is None else _whole_numbers(fact.values)
 
         def work(vault: Vault) -> JsonReply:
+            facts = over_table(vault, fact.table).facts
             if fact.dry_run:
-                return JsonReply(vault.facts.preview(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
+                return JsonReply(facts.preview(fact.sql, fact.value, cuboid=fact.cuboid, values=values))
             return JsonReply(
-                vault.facts.add(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
+                facts.add(fact.sql, fact.value, cuboid=fact.cuboid, values=values, accept=fact.accept), 201
             )
 
         what = {"sql": fact.sql, "value": fact.value, "cuboid": fact.cuboid}

@@ -19,7 +19,7 @@ from discreet.progress import Progress
 from discreet.release.package import PACKAGE
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
-from discreet.server.desk import FrontDesk
+from discreet.server.desk import FrontDesk, over_table
 from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.jobs import find_job, list_jobs, start_job
 from discreet.server.log import log_asked
@@ -54,8 +54,9 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
     @router.post("/cubes/plan", response_model=replies.OfferedCubeJson)
     def plan(wish: schema.CubeWish, user: Caller) -> JsonReply:
         """Which cuboids would be measured, how exact each would be, and whether the budget can pay. Spends nothing."""
-        planned = _planned(desk.vault, wish)
-        affordable = desk.asked_by(desk.asker(user)).cubes.affordable(planned)
+        over = over_table(desk.asked_by(desk.asker(user)), wish.table)
+        planned = _planned(over, wish)
+        affordable = over.cubes.affordable(planned)
         return JsonReply(
             replies.OfferedCubeJson(**planned.to_json(), **affordable.to_json(), cuboids=_lattice(planned))
         )
@@ -69,14 +70,15 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         amounts = (order.epsilon, order.rho, order.mu_squared)
         if all(amount is None for amount in amounts) == (order.charge is None):
             raise InvalidBudget("say what the cube may spend, epsilon, rho or mu_squared; or the charge to go on from")
+        asker = desk.asker(user)
+        over = _over(desk.asked_by(asker), order)
         if order.charge is None:
-            planned = _planned(desk.vault, order)  # what makes no sense is refused now, not by a job
+            planned = _planned(over, order)  # what makes no sense is refused now, not by a job
             _require_model(planned, order.estimate)
-            if not (affordable := desk.asked_by(desk.asker(user)).cubes.affordable(planned)).fits:
+            if not (affordable := over.cubes.affordable(planned)).fits:
                 raise BudgetExceeded(f"the budget cannot pay for this cube: {affordable.words}")
         log_asked(desk.vault.path, user.name, "cube publish", {"name": name, **order.model_dump(exclude_defaults=True)})
-        asker = desk.asker(user)
-        work = _publishing(desk.asked_by(asker), order, shelf.cubes_folder / name)
+        work = _publishing(over, order, shelf.cubes_folder / name)
         return JsonReply(start_job(desk.vault.path, name, user.name, work, "cube", asker.charges), 202)
 
     @router.get("/jobs", response_model=replies.JobsJson)
@@ -296,6 +298,12 @@ def _decoded(column: Any) -> Any:
     return pa.DictionaryArray.from_arrays(whole.indices, pa.array(cells_of_text(whole.dictionary.to_pylist()))).cast(
         pa.string()
     )
+
+
+def _over(vault: Vault, order: schema.CubeOrder) -> Vault:
+    """The vault over the table that a cube is to be of: the one that is named, or that of the charge to go on from."""
+    charge = None if order.charge is None else vault.ledger.charge_at(order.charge)
+    return over_table(vault, order.table) if charge is None else vault.of_charge(charge)
 
 
 def _planned(vault: Vault, wish: schema.CubeWish) -> "CubePlan":

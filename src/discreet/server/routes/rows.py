@@ -12,7 +12,7 @@ from discreet.private import private_folder
 from discreet.progress import Progress
 from discreet.server import schema
 from discreet.server.auth import User, require_custodian
-from discreet.server.desk import FrontDesk
+from discreet.server.desk import FrontDesk, over_table
 from discreet.server.door import JsonReply, api_router, user_of
 from discreet.server.jobs import start_job
 from discreet.server.log import log_asked
@@ -45,10 +45,10 @@ def routes(desk: FrontDesk, shelf: Shelf) -> APIRouter:
         if order.rows is not None:
             from discreet.synthetic.rows import require_rows  # Arrow, which takes memory in workers that need none
 
-            require_rows(0, len(desk.vault.domain.attributes), order.rows)
+            require_rows(0, len(over_table(desk.vault, order.table).domain.attributes), order.rows)
         log_asked(desk.vault.path, user.name, "rows publish", {"name": name, **order.model_dump(exclude_defaults=True)})
         asker = desk.asker(user)
-        vault = desk.asked_by(asker)
+        vault = over_table(desk.asked_by(asker), order.table)
 
         def work(tell: Progress) -> None:
             try:

@@ -3,10 +3,9 @@ rises or falls with a column in bins as that of its quantile."""
 
 from sqlglot import exp
 
-from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
+from discreet.sql.passes.tables import Domains, domain_of
 from discreet.sql.passes.tree import (
-    ROWS,
     is_aggregate,
     is_aggregated,
     lines_of,
@@ -21,13 +20,13 @@ from discreet.sql.statistics import as_sums
 from discreet.sql.syntax import place_of
 
 
-def expand_aggregates(tree: exp.Query, domain: Domain) -> exp.Query:
+def expand_aggregates(tree: exp.Query, domains: Domains) -> exp.Query:
     """The same statement by aggregates that are sums, counts and quantiles of rows."""
-    names = Scope.over(domain)
 
     def expanded(select: exp.Select) -> exp.Select:
         if lines_of(select) is not None:
             return select
+        names = Scope.over(domain_of(select, domains))
 
         def by_sums(node: exp.Expression) -> exp.Expression:
             if isinstance(node, exp.Query):
@@ -59,7 +58,7 @@ def _largest_group(mode: exp.Mode, select: exp.Select) -> exp.Expression:
     missing = exp.Is(this=exp.paren(mode.this.copy()), expression=exp.null())
     largest = exp.Select(
         expressions=[exp.alias_(mode.this.copy(), name_of(mode.this), quoted=True)],
-        from_=exp.From(this=exp.to_table(ROWS)),
+        from_=select.args["from_"].copy(),
     )
     largest.set("where", exp.Where(this=exp.and_(*([where.this.copy()] if where else []), exp.not_(missing))))
     largest.set("group", exp.Group(expressions=[mode.this.copy()]))

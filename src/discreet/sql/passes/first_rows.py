@@ -14,7 +14,8 @@ from discreet.query.query import EACH_PERIOD
 from discreet.sql.passes.per_person import is_person
 from discreet.sql.passes.qualify import Names
 from discreet.sql.passes.relation import TableRows
-from discreet.sql.passes.tree import ROWS, conjuncts, is_aggregated
+from discreet.sql.passes.tables import rows_of
+from discreet.sql.passes.tree import conjuncts, is_aggregated
 from discreet.sql.syntax import only, place_of
 
 FORM = "write ROW_NUMBER() OVER (PARTITION BY {person} ORDER BY …) AS r, and in the SELECT around it WHERE r <= 3"
@@ -56,7 +57,7 @@ def _over_first(
     over.set(part, _clause(part, others))
     lines = exp.Select(
         expressions=[exp.alias_(exp.column(one.name), one.name, quoted=True) for one in names.domain.attributes],
-        from_=exp.From(this=exp.to_table(ROWS)),
+        from_=exp.From(this=rows_of(names.domain)),
         where=exp.Where(this=exp.and_(*(one.copy() for one in before))) if before else None,
         group=exp.Group(expressions=[]),
         qualify=exp.Qualify(this=exp.LTE(this=window.copy(), expression=exp.Literal.number(most))),
@@ -64,7 +65,7 @@ def _over_first(
     kept = [one for one in over.expressions if one.find(exp.RowNumber) is None]
     over.set("expressions", kept)
     columns = {name: node for name, node in rows.columns.items() if node.find(exp.Window) is None}
-    return over, replace(names, rows=TableRows(columns, (), rows.is_open, rows.joined, lines=lines))
+    return over, replace(names, rows=TableRows(rows.table, columns, (), rows.is_open, rows.joined, lines=lines))
 
 
 def _without_aliases(node: exp.Expression, select: exp.Select) -> exp.Expression:

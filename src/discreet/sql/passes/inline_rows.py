@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 
 from sqlglot import exp
 
-from discreet.domain.domain import Domain
 from discreet.errors import UnknownTable, UnsupportedQuery
 from discreet.sql.lookup import Lookup
 from discreet.sql.passes.first_rows import first_rows
@@ -18,6 +17,7 @@ from discreet.sql.passes.join_lookups import join_lookups
 from discreet.sql.passes.per_person import HIDDEN, form_of, over_people, per_person
 from discreet.sql.passes.qualify import Names, qualify
 from discreet.sql.passes.relation import Code, Relation, Relations, Results, TableRows, renamed
+from discreet.sql.passes.tables import Domains
 from discreet.sql.passes.tree import (
     group_texts,
     inner_queries,
@@ -31,11 +31,11 @@ from discreet.sql.syntax import NO_AGGREGATE, OWN, only, place_of, refused
 from discreet.sql.tokens import shown
 
 
-def inline_rows(tree: exp.Query, domain: Domain, lookups: Mapping[str, Lookup]) -> exp.Query:
+def inline_rows(tree: exp.Query, domains: Domains, lookups: Mapping[str, Lookup]) -> exp.Query:
     """The same statement without SELECTs of rows inside others. Refuses one that is nothing but rows."""
-    relation = _Inliner(domain, lookups).query(tree.copy(), {})
+    relation = _Inliner(domains, lookups).query(tree.copy(), {})
     if isinstance(relation, TableRows) and relation.lines is not None:
-        raise UnsupportedQuery(f"{HIDDEN}; {form_of(domain)}")
+        raise UnsupportedQuery(f"{HIDDEN}; {form_of(domains[relation.table])}")
     if not isinstance(relation, Results):
         raise UnsupportedQuery(NO_AGGREGATE)
     return relation.tree
@@ -49,7 +49,7 @@ NO_JOIN = (
 
 @dataclass
 class _Inliner:
-    domain: Domain
+    domains: Domains
     lookups: Mapping[str, Lookup]
     ctes: list[exp.CTE] = field(default_factory=list)
     """All CTEs that were read so far, as they were written: a sub-query that is answered first may need them."""
@@ -116,25 +116,25 @@ class _Inliner:
         codes = [relation for relation in relations if isinstance(relation, Code)]
         if not over_rows:
             return self._over_results(select, tables, relations, scope, kept)
+        rows = next(relation for relation in relations if isinstance(relation, TableRows))
+        domain = self.domains[rows.table]
         if codes and len(codes) + 1 == len(tables):
-            together, where = join_lookups(select, list(zip(tables, relations, strict=True)), self.domain)
+            together, where = join_lookups(select, list(zip(tables, relations, strict=True)), domain)
             select.set("where", where)
             select.set("joins", None)
-            return self._over_rows(select, Names(together, qualifier_of(over_rows[0]), self.domain), scope, kept)
+            return self._over_rows(select, Names(together, qualifier_of(over_rows[0]), domain), scope, kept)
         is_pair = len(tables) == 2 and over_rows == [tables[0]]
-        if is_pair and join_by_values(select, originals[1], self._written(originals[1]), self.domain):
+        if is_pair and join_by_values(select, originals[1], self._written(originals[1]), domain):
             return self._select(select, scope, None)
         if len(tables) > 1:
             if any(relation.lines is not None for relation in relations if isinstance(relation, TableRows)):
                 raise UnsupportedQuery(f"a join with single people is not supported{place_of(select)}; {NO_JOIN}")
-            why = "" if self.domain.person is None or len(over_rows) < 2 else f"; {NO_JOIN}"
+            why = "" if domain.person is None or len(over_rows) < 2 else f"; {NO_JOIN}"
             raise UnsupportedQuery(
                 f"a join of rows is not supported{place_of(over_rows[0])}; join results, "
                 f"as in SELECT … FROM (SELECT … GROUP BY …) a JOIN (SELECT … GROUP BY …) b ON …{why}"
             )
-        [rows] = relations
-        assert isinstance(rows, TableRows)
-        return self._over_rows(select, Names(rows, qualifier_of(tables[0]), self.domain), scope, kept)
+        return self._over_rows(select, Names(rows, qualifier_of(tables[0]), domain), scope, kept)
 
     def _written(self, table: exp.Expression) -> exp.Expression | None:
         """The SELECT that a sub-query or a CTE is, as it was written."""
@@ -156,19 +156,23 @@ class _Inliner:
                 if not table.args.get("db") and name in self.lookups:
                     only(table, ("this", "alias", "joins"), "a look-up table by its name")
                     return Code(self.lookups[name])
-                if name == self.domain.name.lower():
-                    only(table, ("this", "alias", "joins"), f"FROM {self.domain.name}")
-                    return TableRows()
+                if name in self.domains:
+                    only(table, ("this", "alias", "joins"), f"FROM {self.domains[name].name}")
+                    return TableRows(name)
                 raise UnknownTable(
-                    f"there is no table {shown(table.name)}{place_of(table.this)}; ask FROM {self.domain.name}, and "
+                    f"there is no table {shown(table.name)}{place_of(table.this)}; ask FROM {self._names}, and "
                     f"join it with look-up tables: {_named(self.lookups)}"
                 )
-        raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {self.domain.name}")
+        raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {self._names}")
+
+    @property
+    def _names(self) -> str:
+        return " or ".join(domain.name for domain in self.domains.values())
 
     def _over_rows(self, select: exp.Select, names: Names, scope: Relations, kept: exp.With | None) -> Relation:
         """A SELECT over rows in terms of attributes. What its private half needs of sub-queries is left as it was
         written, with the CTEs that it may read."""
-        chosen = first_rows(select, names, self.domain)
+        chosen = first_rows(select, names, names.domain)
         if chosen is not None:
             select, names = chosen
         found = qualify(select, names, kept)
@@ -177,9 +181,9 @@ class _Inliner:
                 self._close([node] if isinstance(node, exp.Query) else inner_queries(node))
             return found
         if names.rows.lines is not None:
-            found = over_people(found, names.rows.lines, self.domain)
+            found = over_people(found, names.rows.lines, names.domain)
         else:
-            lines = per_person(found, self.domain)
+            lines = per_person(found, names.domain)
             if lines is not None:
                 return lines
         groups = group_texts(found)

@@ -8,6 +8,7 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.sql.passes.grouping_sets import grouping_sets
+from discreet.sql.passes.tables import Domains, domain_of
 from discreet.sql.passes.tree import (
     is_aggregate,
     is_aggregated,
@@ -33,20 +34,23 @@ class PrivateSelect:
     select: exp.Select
     is_declared: bool
     """Whether nothing but the groups is asked for: those that the domain declares."""
+    domain: Domain
+    """Of the table that it is over."""
 
 
-def lift_aggregates(tree: exp.Query, domain: Domain) -> tuple[exp.Query, list[PrivateSelect]]:
-    """The public half of a statement, and the private SELECTs that it reads; the same SELECT is one of them."""
+def lift_aggregates(tree: exp.Query, domains: Domains) -> tuple[exp.Query, list[PrivateSelect]]:
+    """The public half of a statement, and the private SELECTs that it reads, each over one table; the same SELECT is
+    one of them."""
     private: dict[str, PrivateSelect] = {}
 
     def lifted(select: exp.Select) -> exp.Select:
-        lifter = _Lifter(select, domain)
+        lifter = _Lifter(select, domain_of(select, domains))
         public = lifter.public_select()
         names = []
         for keys in lifter.sets:
             block, is_declared = lifter.private_select(keys), not lifter.calls
             key = f"{is_declared} {block.sql('duckdb')}"
-            private.setdefault(key, PrivateSelect(f"{TABLE}{len(private)}", block, is_declared))
+            private.setdefault(key, PrivateSelect(f"{TABLE}{len(private)}", block, is_declared, lifter.domain))
             names.append(private[key].name)
         public.set("from_", exp.From(this=lifter.source(names)))
         return public

@@ -45,11 +45,11 @@ Columns = Mapping[str, Labelled]
 
 
 def meant_labels(
-    public: exp.Query, questions: Mapping[str, Question], domain: Domain
+    public: exp.Query, questions: Mapping[str, tuple[Question, Domain]]
 ) -> tuple[exp.Query, tuple[str, ...]]:
     """A public half over the answers of these questions, with values as their labels are written; and notes where days
     were moved to the edges of periods."""
-    tables = {name.lower(): _labels_of(question, domain) for name, question in questions.items()}
+    tables = {name.lower(): _labels_of(question, domain) for name, (question, domain) in questions.items()}
     if not any(tables.values()):
         return public, ()
     meaning = _Meaning([])

@@ -82,7 +82,7 @@ def per_person(select: exp.Select, domain: Domain) -> TableRows | None:
         where=select.args["where"].copy() if select.args.get("where") else None,
         group=exp.Group(expressions=[node.copy() for node in keys.values()]),
     )
-    return TableRows(columns, where, is_open=False, lines=lines)
+    return TableRows(domain.name.lower(), columns, where, is_open=False, lines=lines)
 
 
 def over_people(select: exp.Select, lines: exp.Select, domain: Domain) -> exp.Select:

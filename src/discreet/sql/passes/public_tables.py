@@ -29,9 +29,11 @@ OF_MONTHS = ("MONTH", "QUARTER", "YEAR", "DECADE", "CENTURY")
 STEPS = f"{OWN}steps"
 
 
-def public_tables(tree: exp.Query, lookups: Mapping[str, Lookup], table: str) -> tuple[exp.Query, Mapping[str, Lookup]]:
+def public_tables(
+    tree: exp.Query, lookups: Mapping[str, Lookup], own: Collection[str]
+) -> tuple[exp.Query, Mapping[str, Lookup]]:
     """The same statement with names in the places of tables that it writes down, and all look-up tables by name; the
-    vault's own table is none of them."""
+    vault's `own` tables, in lower case, are none of them."""
     if tree.find(exp.Values, exp.GenerateSeries) is None and tables_in(tree).isdisjoint(lookups):
         return tree, lookups
     maker = _Maker(dict(lookups))
@@ -43,7 +45,7 @@ def public_tables(tree: exp.Query, lookups: Mapping[str, Lookup], table: str) ->
         around = node.parent
         if isinstance(around, exp.Table) and isinstance(around.parent, exp.From | exp.Join):
             around.replace(maker.named(_series(node), around))
-    while (found := next(_of_lookups(changed, maker.lookups, table), None)) is not None:
+    while (found := next(_of_lookups(changed, maker.lookups, own), None)) is not None:
         if isinstance(found, exp.CTE):
             maker.written(found)
         else:
@@ -51,14 +53,14 @@ def public_tables(tree: exp.Query, lookups: Mapping[str, Lookup], table: str) ->
     return changed, maker.lookups
 
 
-def _of_lookups(tree: exp.Query, lookups: Mapping[str, Lookup], table: str) -> Iterator[exp.Expression]:
+def _of_lookups(tree: exp.Query, lookups: Mapping[str, Lookup], own: Collection[str]) -> Iterator[exp.Expression]:
     """The WITHs and the sub-queries in FROM that read look-up tables alone: look-up tables themselves. A WITH by a name
     that means something else elsewhere is left."""
     names = Counter(cte.alias.lower() for cte in tree.find_all(exp.CTE))
     for node in tree.find_all(exp.CTE, exp.Subquery):
         if isinstance(node, exp.CTE):
             name = node.alias.lower()
-            is_table = names[name] == 1 and name not in lookups and name != table.lower()
+            is_table = names[name] == 1 and name not in lookups and name not in own
         else:
             is_table = isinstance(node.parent, exp.From | exp.Join)
         read = tables_in(node.this)

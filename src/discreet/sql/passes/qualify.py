@@ -11,8 +11,8 @@ from sqlglot import exp
 from discreet.domain.domain import Domain
 from discreet.errors import UnsupportedQuery
 from discreet.sql.passes.relation import TableRows
+from discreet.sql.passes.tables import rows_of
 from discreet.sql.passes.tree import (
-    ROWS,
     has_aggregate,
     is_aggregated,
     is_star,
@@ -62,7 +62,7 @@ def _selected(select: exp.Select, names: "Names", where: tuple[exp.Expression, .
         elif node.find(exp.Window) is not None:
             raise UnsupportedQuery(f"a window over rows is not supported{place_of(node)}; {ROWS_ONLY}")
         columns[name_of(output).lower()] = names.column(node)
-    return TableRows(columns, where, is_open, numbered=numbered, lines=names.rows.lines)
+    return TableRows(names.rows.table, columns, where, is_open, numbered=numbered, lines=names.rows.lines)
 
 
 @dataclass(frozen=True)
@@ -150,7 +150,7 @@ class _Qualifier:
         group = select.args.get("group")
         groups = None if group is None else self._groups(group)
         outputs = [output_of(self.names.column(output.unalias()), name_of(output)) for output in select.expressions]
-        tree = exp.Select(expressions=outputs, from_=exp.From(this=exp.to_table(ROWS)))
+        tree = exp.Select(expressions=outputs, from_=exp.From(this=rows_of(self.names.domain)))
         tree.set("with_", kept)
         if where:
             tree.set("where", exp.Where(this=exp.and_(*(part.copy() for part in where), copy=False)))

@@ -11,9 +11,11 @@ from discreet.sql.lookup import Lookup
 
 @dataclass(frozen=True)
 class TableRows:
-    """Rows of the table: columns by their names as expressions over attributes, and the conditions they meet. An open
+    """Rows of a table: columns by their names as expressions over attributes, and the conditions they meet. An open
     one has all attributes as well."""
 
+    table: str
+    """Its name, in lower case."""
     columns: Mapping[str, exp.Expression] = field(default_factory=dict)
     where: tuple[exp.Expression, ...] = ()
     is_open: bool = True

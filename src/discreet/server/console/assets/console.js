@@ -148,7 +148,7 @@ function addressOf(form) {
   const said = new URLSearchParams();
   const typed = form.elements.mode.value === "sql";
   for (const [name, value] of new FormData(form)) {
-    const clicked = /^(aggregate|of|by|(from|to|in)\..*)$/.test(name);
+    const clicked = /^(table|aggregate|of|by|(from|to|in)\..*)$/.test(name);
     if (!value.trim() || (typed ? clicked : name === "sql")) continue;
     if (name === "confidence" && form.elements.confidence.dataset.usual === value) continue;
     if ((name === "estimate" && value === "unbiased") || (name === "of" && form.elements.aggregate.value === "count")) continue;
@@ -246,11 +246,12 @@ document.addEventListener("submit", async (event) => {
   const form = event.target.closest?.("form[data-publish]");
   if (!form) return;
   event.preventDefault();
-  const { currency, amount, planner, cuboids, dimensions } = form.dataset;
+  const { currency, amount, planner, cuboids, dimensions, table } = form.dataset;
   const name = form.elements.name.value;
   const said = form.querySelector("output");
   form.querySelector("button").disabled = true;
   const order = { [currency]: amount, planner, dimensions: dimensions.split("|") };
+  if (table) order.table = table;
   if (cuboids !== "all") order.cuboids = Number(cuboids);
   if (form.elements.modelled.checked) order.estimate = "modelled";
   const reply = await fetch(`${ROOT}api/v1/cubes/${encodeURIComponent(name)}`, {

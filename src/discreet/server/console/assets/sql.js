@@ -11,8 +11,9 @@ export function editSql(sheet) {
   const field = sheet.querySelector("textarea");
   const shown = sheet.querySelector("pre");
   const list = sheet.querySelector("[role=listbox]");
-  const { table, columns } = JSON.parse(sheet.dataset.schema);
-  const names = new Set(columns.map((column) => column.name.toLowerCase()));
+  const { tables } = JSON.parse(sheet.dataset.schema);
+  const columns = tables.flatMap((table) => table.columns);
+  const names = new Set([...columns, ...tables].map(({ name }) => name.toLowerCase()));
   let wrong = null;
   let offered = [];
   let chosen = -1;
@@ -24,7 +25,7 @@ export function editSql(sheet) {
     if (!word) return "";
     if (WORDS.includes(word.toUpperCase())) return "keyword";
     if (CALLS.includes(word.toUpperCase())) return "call";
-    return names.has(word.toLowerCase()) || word === table ? "name" : "";
+    return names.has(word.toLowerCase()) ? "name" : "";
   };
 
   function paint() {
@@ -40,6 +41,39 @@ export function editSql(sheet) {
     shown.scrollTop = field.scrollTop;
   }
 
+  const described = ({ name, kind, ends }) => ({ text: name, about: ends || kind });
+  const called = ({ name }) => ({ text: name, about: "table" });
+  const begun = (all, word) => {
+    const start = word.toLowerCase();
+    return all.filter(({ text }) => text.toLowerCase().startsWith(start) && text.toLowerCase() !== start);
+  };
+  const find = (name) => tables.find((table) => table.name.toLowerCase() === name.toLowerCase());
+
+  /** The tables that the text reads, each with the name that it has there. */
+  function sources() {
+    const found = [...field.value.matchAll(/\b(?:FROM|JOIN)\s+(\w+)(?:\s+(?:AS\s+)?(\w+))?/gi)];
+    return found
+      .map(([, name, alias]) => ({ table: find(name), alias: !alias || WORDS.includes(alias.toUpperCase()) ? name : alias }))
+      .filter(({ table }) => table);
+  }
+
+  /** The columns that a table may be asked by: its own, and those of the tables above it. */
+  const columnsOf = (table) => [table, ...table.above.map(find)].flatMap((one) => one.columns);
+
+  /** Joins along the declared keys, of the tables that the text reads with their parents, and the other way round. */
+  function joins() {
+    const read = sources();
+    const on = ({ join }, mine, its) => `${mine}.${join.own} = ${its}.${join.its}`;
+    const up = read.filter(({ table }) => table.join).map(({ table, alias }) => `${table.join.parent} ON ${on(table, alias, table.join.parent)}`);
+    const down = read.flatMap(({ table, alias }) =>
+      tables.filter(({ join }) => join?.parent === table.name).map((one) => `${one.name} ON ${on(one, one.name, alias)}`),
+    );
+    return [...up, ...down].map((text) => ({ text, about: "by its key" }));
+  }
+
+  const people = () =>
+    [...new Set(tables.map(({ person }) => person).filter(Boolean))].map((id) => ({ text: `COUNT(DISTINCT ${id})`, about: "people" }));
+
   /** The word before the caret, or the text in quotes that it is in, and what it may become. */
   function offers() {
     const before = field.value.slice(0, field.selectionStart);
@@ -50,15 +84,21 @@ export function editSql(sheet) {
       return [quoted[0].length - 1, values.filter(({ text }) => text.toLowerCase().startsWith(start))];
     }
     const word = before.match(/[A-Za-z_]\w*$/)?.[0] ?? "";
+    const qualified = before.match(/(\w+)\.\w*$/);
+    if (qualified) {
+      const of = sources().find(({ alias }) => alias.toLowerCase() === qualified[1].toLowerCase());
+      return [word.length, begun(of ? columnsOf(of.table).map(described) : [], word)];
+    }
+    if (/\bJOIN\s+\w*$/i.test(before)) return [word.length, begun([...joins(), ...tables.map(called)], word)];
     if (!word) return [0, []];
     const all = [
-      ...columns.map(({ name, kind, ends }) => ({ text: name, about: ends || kind })),
-      { text: table, about: "table" },
+      ...columns.map(described),
+      ...tables.map(called),
+      ...people(),
       ...CALLS.map((text) => ({ text, about: "function" })),
       ...WORDS.map((text) => ({ text, about: "" })),
     ];
-    const start = word.toLowerCase();
-    return [word.length, all.filter(({ text }) => text.toLowerCase().startsWith(start) && text.toLowerCase() !== start)];
+    return [word.length, begun(all, word)];
   }
 
   function offer() {
