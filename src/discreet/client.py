@@ -34,7 +34,7 @@ class Client(Connection):
     @property
     def facts(self) -> RemoteFacts:
         """What is public anyway, and accounted for."""
-        return RemoteFacts(self)
+        return RemoteFacts(self, self.over)
 
     def running(self, confidence: float = 0.95) -> list[Json]:
         """Running totals, as far as they were published, with intervals: free."""

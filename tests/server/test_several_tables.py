@@ -378,3 +378,20 @@ def test_cubes_and_rows_are_of_the_table_that_is_named(users, vault):
     assert drawn["state"] == "done"
     assert boss.get("rows/drawn").json()["rows"] == 50
     assert boss.get("running", params={"table": "encounters"}).json() == {"running": []}
+
+
+def test_facts_are_about_the_table_that_a_statement_names_and_are_listed_by_table(users, vault):
+    boss = users("boss", "custodian")
+    fact = {"sql": "SELECT COUNT(*) FROM encounters WHERE ward = 'a'", "value": 80}
+    would = boss.post("facts", json={**fact, "dry_run": True})
+    assert (would.status_code, would.json()["sensitivity"] >= 2) == (200, True)
+    assert boss.post("facts", json=fact).status_code == 201
+    assert boss.post("facts", json={"cuboid": ["sex"], "values": [60, 60], "table": "patients"}).status_code == 201
+    listed = {name: boss.get("facts", params={"table": name}).json()["facts"] for name in TABLES}
+    assert {name: [line["kind"] for line in lines] for name, lines in listed.items()} == {
+        "patients": ["cuboid"], "encounters": ["count"], "prescriptions": []}  # fmt: skip
+    assert [fact.of for fact in vault.ledger.all_facts] == ["encounters", "patients"]
+    answer = asked(boss, fact["sql"])
+    assert (answer["cost"], answer["rows"][0]["value"]) == ("0", 80)
+    both = "SELECT (SELECT COUNT(*) FROM patients) - (SELECT COUNT(*) FROM encounters)"
+    assert boss.post("facts", json={"sql": both, "value": 1}).status_code == 400

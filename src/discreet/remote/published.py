@@ -23,10 +23,12 @@ class RemoteFacts:
     """The facts of a vault on a server."""
 
     client: Connection
+    over: str | None = None
+    """The table that they are listed of, where the vault has several."""
 
     def report(self) -> Json:
-        """Every fact, with what it does to privacy by itself, and all together."""
-        return self.client.get("/facts")
+        """Every fact about a table, with what it does to privacy by itself, and all together."""
+        return self.client.get("/facts", [] if self.over is None else [("table", self.over)])
 
     def preview(self, sql: str, value: int) -> Json:
         """What `add` would do; nothing is added."""

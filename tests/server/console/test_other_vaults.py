@@ -4,6 +4,7 @@ from starlette.testclient import TestClient
 
 from discreet.server.app import create_app
 from discreet.server.auth import USERS, add_user
+from tests.server.hospital import make_hospital
 
 HERE = {"origin": "http://testserver"}
 
@@ -54,3 +55,13 @@ def test_the_list_of_releases_says_who_asked(vault_of_people):
     client = enter(vault_of_people)
     client.post("/ask", data={"sql": "SELECT COUNT(*) FROM people WHERE age > 50", "mode": "sql"}, headers=HERE)
     assert "<td>ana</td>" in client.get("/releases").text
+
+
+def test_facts_about_all_tables_are_listed_each_with_its_table(tmp_path):
+    vault = make_hospital(tmp_path / "hospital")
+    vault.facts.add("SELECT COUNT(*) FROM encounters WHERE ward = 'a'", 80)
+    vault.facts.add(cuboid=["sex"], values=[60, 60])
+    client = enter(vault)
+    page = client.get("/facts").text
+    assert page.index("of patients") < page.index("of encounters")
+    assert '"/facts"' in client.get("/").text.split("<nav")[1].split("</nav>")[0]

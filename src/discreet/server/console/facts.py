@@ -48,11 +48,15 @@ def _whole(text: str) -> int:
 
 
 def _page(visit: Visit, done: dict[str, Any]) -> Response:
-    report = visit.vault.facts.report()
+    lines = [
+        {**line.to_json(), "table": name}
+        for name in visit.vault.tables
+        for line in visit.vault.table(name).facts.report().facts
+    ]
     shown: dict[str, Any] = {
-        "report": report,
-        "lines": [line.to_json() for line in report.facts[:MOST_LINES]],
-        "hidden": max(len(report.facts) - MOST_LINES, 0),
+        "report": visit.vault.facts.report(),
+        "lines": lines[:MOST_LINES],
+        "hidden": max(len(lines) - MOST_LINES, 0),
         "symbol": visit.vault.ledger.budget.symbol,
         "is_custodian": visit.user.role == "custodian",
         "sql": "",

@@ -47,7 +47,7 @@ def show(visit: Visit) -> Response:
         "cubes": [(name, visit.shelf.cube(name).dimensions) for name in visit.shelf.cubes()],
         "rows": visit.shelf.rows_names(),
         "buckets": visit.shelf.bucket_names(),
-        "facts": len(vault.ledger.facts),
+        "facts": len(vault.ledger.all_facts),
         "columns": [(one.name, rows_of(one), one.own_domain.names) for one in vault.linked],
         "roles": sorted(roles.items()),
         "own": report.by_user.get(visit.user.name),

@@ -108,7 +108,7 @@ class Visit:
             ("/ledger", "Ledger", True),
             ("/buckets", "Buckets", bool(self.shelf.bucket_names()) or (custodian and self.answers_sql and alone)),
             ("/plan", "Plan", self.answers_sql),
-            ("/facts", "Facts", bool(self.vault.ledger.facts) or (custodian and self.answers_sql)),
+            ("/facts", "Facts", bool(self.vault.ledger.all_facts) or (custodian and self.answers_sql)),
             ("/users", "Users", self.user.role != "analyst"),
             ("/glossary", "Glossary", True),
         )

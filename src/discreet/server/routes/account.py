@@ -152,9 +152,9 @@ def _numbers(plan: Plan, vault: Vault) -> int:
 
 def _facts(router: APIRouter, desk: FrontDesk) -> None:
     @router.get("/facts", response_model=replies.FactsJson)
-    def facts() -> JsonReply:
-        """Every fact, with what it does to privacy by itself, and all together."""
-        return JsonReply(desk.vault.facts.report())
+    def facts(table: OfTable = None) -> JsonReply:
+        """Every fact about a table, with what it does to privacy by itself, and all together."""
+        return JsonReply(over_table(desk.vault, table).facts.report())
 
     @router.post("/facts", status_code=201, responses={200: {"description": "With `dry_run`: what it would do"}})
     async def add_fact(fact: schema.NewFact, user: Caller) -> JsonReply:
