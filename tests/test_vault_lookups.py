@@ -8,6 +8,7 @@ from typer.testing import CliRunner
 from discreet.audit.report import audit_vault
 from discreet.cli import EVERYTHING, app_of
 from discreet.errors import DomainError, UnsupportedQuery, VaultError
+from discreet.ledger.ledger import Ledger
 from discreet.server.mysql.catalogue import Catalogue
 from discreet.server.mysql.text import read_statement
 from discreet.sql.split import split
@@ -384,3 +385,26 @@ def test_what_was_refused_for_want_of_a_look_up_table_is_answered_once_it_is_the
     (tmp_path / "marks.csv").write_text("code,title\n250,sugar\n401,pressure\n")
     vault.lookups.add(tmp_path / "marks.csv", name="marks", key="code")
     assert vault.explain(sql, scale=10).cost > 0
+
+
+def test_of_two_that_are_added_at_once_both_are_there(vault, tmp_path, monkeypatch):
+    """The note that names all of them is written in a turn: another one that came in between is not left out."""
+    other, note = Vault.open(vault.path), Ledger.note_after
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.csv").write_text(DAYS)
+
+    def late(*given):
+        monkeypatch.setattr(Ledger, "note_after", note)
+        other.lookups.add(tmp_path / "two.csv", name="two", key="n")
+        return note(*given)
+
+    monkeypatch.setattr(Ledger, "note_after", late)
+    vault.lookups.add(tmp_path / "one.csv", name="one", key="n")
+    assert set(vault.lookups.current()) == {"icd9", "words", "two", "one"}
+    monkeypatch.setattr(Ledger, "note_after", late)
+    (tmp_path / "two.csv").write_text(ICD)
+    other = Vault.open(vault.path)
+    head = vault.ledger.head
+    with pytest.raises(VaultError, match="there is a look-up table two already"):
+        vault.lookups.add(tmp_path / "two.csv", name="two", key="code")
+    assert vault.ledger.head == head

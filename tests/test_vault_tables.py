@@ -253,7 +253,7 @@ def test_an_entry_is_told_in_the_words_of_its_table(vault):
         ({"live": True}, UnsupportedQuery, "takes no live"),
         ({"queries": 10, "delta": 1}, UnsupportedQuery, "takes no queries"),
         ({"discover": 0.1}, InvalidBudget, "declares all its values"),
-        ({"through": "2026-12"}, UnsupportedQuery, "takes no through"),
+        ({"through": "2026-12"}, DomainError, "through is about a table that grows"),
         ({"epsilon": None}, InvalidBudget, "one currency"),
     ],
 )
@@ -274,8 +274,6 @@ def test_a_mapping_of_tables_needs_a_domain_of_several(place):
 
 def test_what_is_not_done_over_several_tables_is_refused(vault):
     for refused in (
-        lambda: vault.append(FILES),
-        lambda: vault.erase(pd.DataFrame({"patient": [1]})),
         lambda: vault.buckets,
         lambda: vault.sulq.ask("everyone", "sex = 'F'"),
     ):
@@ -379,8 +377,7 @@ def test_it_is_opened_from_a_checkpoint_as_it_was(vault, monkeypatch):
 @pytest.mark.parametrize(
     ("command", "instead"),
     [
-        ("append vault encounters.parquet", "`discreet refresh` takes all of them anew"),
-        ("erase vault --ids gone.csv", "take them out of the sources, and `discreet refresh`"),
+        ("append vault encounters=encounters.parquet", "encounters does not grow"),
         ("buckets publish vault --sensitive sex --limits 0.5 --out x", "make a vault over one of them"),
     ],
 )

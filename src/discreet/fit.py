@@ -64,6 +64,8 @@ class Fit:
     refused."""
     table: str | None = None
     """Which of several tables it is of."""
+    empty: tuple[str, ...] = ()
+    """Of a table that grows: the periods that are taken and that no row is of."""
 
     @property
     def lost(self) -> int:

@@ -99,6 +99,8 @@ class AnswerJson(TypedDict):
     guarantee: Described
     notes: list[str]
     rows: list[RowJson]
+    as_of: NotRequired[int]
+    """the earlier snapshot that it is about, where people were taken out since"""
 
 
 class ForecastJson(TypedDict):

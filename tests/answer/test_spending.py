@@ -147,7 +147,7 @@ def test_every_verb_that_says_it_is_free_is_typed_so_and_is_tried_below():
 
 
 def test_what_looks_has_nothing_to_spend_with():
-    notes = {"note", "note_fact", "note_refresh", "note_append", "note_erasure", "accept_lost"}
+    notes = {"note", "note_after", "note_fact", "note_refresh", "note_append", "note_erasure", "accept_lost"}
     spending = {"charge", "reserve", "draw", "record", "close_charge"}
     writing = {*spending, *notes, "create", "open", "at", "close", "after_fork"}
     assert {name for name in dir(Ledger) if not name.startswith("_")} - {*dir(Books)} == writing

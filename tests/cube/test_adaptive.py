@@ -233,7 +233,7 @@ def test_a_run_does_not_go_on_over_another_snapshot(vault, tmp_path, monkeypatch
     [first, second] = charges(vault)
     pq.write_table(made_up(more=1), tmp_path / "people.parquet")
     vault.refresh()
-    with pytest.raises(Refreshed):
+    with pytest.raises(Refreshed, match="Plan the cube anew"):
         vault.cubes.publish(first)
     assert charges(vault) == [first, second]
     cube = vault.cubes.publish(vault.cubes.plan(planner="adaptive", epsilon=2))

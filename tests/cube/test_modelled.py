@@ -301,7 +301,7 @@ def test_modelled_cubes_on_the_command_line(tmp_path, monkeypatch):
     assert plan["planner"] == "model"
     assert len(plan["sources"]) == 6
     told = run("publish", "vault", "--for", "model", "--epsilon", "1/2", "--estimate", "modelled", "--out", "census")
-    assert "modelled" in told
+    assert "Next: discreet cube show census sex --estimate modelled" in told
     shown = json.loads(run("show", "census", "sex,region,work", "--estimate", "modelled", "--json"))
     assert np.array(shown["modelled"]).shape == (2, 3, 3)
     assert shown["measured_together"] is False

@@ -36,7 +36,7 @@ def test_a_look_is_one_statement_whether_there_is_something_new_or_not(
     other = Ledger.open(path, domain, budget)
     for new in (False, True):
         if new:
-            other.note("name", {"count": 1})
+            other.note("lookups", {"count": 1})
         statements.clear()
         with ledger._followed.lock:
             ledger._followed.count()

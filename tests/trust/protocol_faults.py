@@ -21,6 +21,7 @@ from discreet.ledger.growth import Growth
 from discreet.ledger.journal import ORIGIN, Entry
 from discreet.ledger.ledger import ROLLBACK, Ledger, _body
 from discreet.ledger.receipt import Receipt
+from discreet.ledger.reserve import Reserve
 from discreet.ledger.snapshot import SNAPSHOTS, SnapshotId, snapshot_folder
 from discreet.ledger.spend import Cost, SpendMap
 from discreet.ledger.spend_map import spend_map
@@ -195,6 +196,10 @@ def what_was_known_outlives_an_erasure(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Known, "refresh", refresh)
 
 
+def draws_beyond_what_was_set_aside(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Reserve, "has", lambda *_: True)
+
+
 def decided_on_another_snapshot(patch: pytest.MonkeyPatch) -> None:
     real = Gate.measure
     patch.setattr(Gate, "measure", lambda gate, plan, _decided_on=None: real(gate, plan))
@@ -289,6 +294,8 @@ PUT_BACK = Scope((("Arden",),), steps=60, operations=3, crashes=1, rollbacks=1)
 PUT_BACK_UNDER = Scope((("Arden",), ("ask",)), steps=60, operations=1, rollbacks=1)
 PUT_BACK_UNSEEN = Scope((("Arden", "complete"), ("repeat",)), steps=60, operations=(2, 1), crashes=1, rollbacks=1)
 
+DRAWN = Scope((("set aside", "draw"),), steps=60, operations=4)
+
 APPENDED_TWICE = Scope((("append",), ("append",)), steps=60, operations=2)
 SPENT_AND_APPENDED = Scope((("first year", "append", "half of the first year"),), steps=60, operations=3)
 
@@ -309,6 +316,7 @@ FAULTS = [
     Fault("every refresh wins", every_refresh_wins, REFRESHED_TWICE, "56"),
     Fault("every erasure wins", every_erasure_wins, ERASED_TWICE, "56"),
     Fault("what was known outlives an erasure", what_was_known_outlives_an_erasure, KNOWN_AND_ERASED, "4"),
+    Fault("draws beyond what was set aside", draws_beyond_what_was_set_aside, DRAWN, "25"),
     Fault("decided on another snapshot", decided_on_another_snapshot, DECIDED, "4"),
     Fault("closed while it could be answered", closed_while_it_could_be_answered, COMPLETED_TWICE, "5"),
     Fault("the next snapshot is removed", a_snapshot_that_is_to_be_named_removed, REFRESHED_TWICE, "6"),

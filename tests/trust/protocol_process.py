@@ -92,7 +92,7 @@ class Running(greenlet.greenlet):
             return None
         followed, opened = self.vault.ledger._followed, self.vault._own._opened
         state = followed.state
-        known = self.vault._memories.of(state.growth.domain).known
+        known = self.vault._memories.of(state.growth.so_far(state.domain)).known
         return (
             self.journal.file,
             frozenset(self.journal.charges.items()),
@@ -147,6 +147,18 @@ def _measure(town: str, share: Fraction) -> "Callable[[Running, int], None]":
     return measure
 
 
+def _set_aside(process: Running, _since: int) -> None:
+    """Half of what Arden has, for a count of it later."""
+    process.vault.gate.set_aside([_plan(process.vault, HALF, "Arden")], {"for": "later"})
+
+
+def _draw(process: Running, since: int) -> None:
+    """What was set aside, where anything was: paid for already."""
+    vault = process.vault
+    for number in vault.ledger.reserves[:1]:
+        process.leave(since, False, [_answer(vault.gate.measure(_plan(vault, HALF, "Arden"), reserve=number))])
+
+
 def _at_once(*shares: tuple[str, Fraction]) -> "Callable[[Running, int], None]":
     """Two threads of one process, whose charges wait at the same time: one turn, or two where they do not fit
     together. What comes after it, one thread does after the other."""
@@ -194,7 +206,8 @@ def _question(sql: str) -> "Callable[[Running, int], None]":
     def ask(process: Running, since: int) -> None:
         answer = process.vault.ask(sql, scale=1 / HALF)
         draws = {draw for row in answer.rows if row.value is not None for draw in _draws_in(row, process.journal.draws)}
-        process.leave(since, answer.cost == 0, [(process.journal.draws[draw], draw) for draw in sorted(draws)])
+        about = since if answer.as_of is None else answer.as_of  # what it says that it is about
+        process.leave(about, answer.cost == 0, [(process.journal.draws[draw], draw) for draw in sorted(draws)])
 
     return ask
 
@@ -229,6 +242,8 @@ OPERATIONS: dict[str, Callable[[Running, int], None]] = {
     "both at once": _at_once(("Arden", ALL), ("Belmont", ALL)),
     "too much at once": _at_once(("Arden", ALL), ("Arden", HALF)),
     "half of Arden": _measure("Arden", HALF),
+    "set aside": _set_aside,
+    "draw": _draw,
     "ask": lambda process, since: _ask(process, since, buy=True),
     "repeat": lambda process, since: _ask(process, since, buy=False),
     "everybody": _question("SELECT COUNT(*) FROM people"),
@@ -395,21 +410,22 @@ def _take(
     _source: object,
     number: int,
     *_live_and_before: object,
-    onto: "SeenTable | None" = None,
+    onto: "Sequence[SeenTable]" = (),
     **_: object,
 ) -> SnapshotId:
     """Every taking has a digest of its own, as it has a nonce. Rows are appended to those that are read before."""
     process: Running = greenlet.getcurrent()
-    if onto is not None:
-        onto.require(())
+    for one in onto:
+        one.require(())
     process.takings += 1
     id = SnapshotId(number, f"{process.unique(process.takings):016}")
     stop(Request("add", id))
     return id
 
 
-def _without(_taking: Taking, _gone: object, snapshot: "SeenTable") -> SnapshotId:
+def _without(_taking: Taking, _gone: object, snapshots: "Sequence[SeenTable]") -> SnapshotId:
     """All columns are read before anything is written."""
+    [snapshot] = snapshots
     snapshot.require(())
     return _take(_taking, None, snapshot.id.number + 1)
 

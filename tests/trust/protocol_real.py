@@ -132,11 +132,12 @@ def put_in(patch: pytest.MonkeyPatch, source: Path) -> None:
             snapshot.column(name)
         snapshot.was_mapped = True
 
-    def leaving_out(taking: Taking, _gone: object, snapshot: Snapshot) -> Any:
+    def leaving_out(taking: Taking, _gone: object, snapshots: Sequence[Snapshot]) -> Any:
+        [snapshot] = snapshots
         mapped(snapshot)
         stop(Request("add"))
         leaving = str(snapshot.id.number).encode()
-        return without(taking, person_keys([leaving], taking.key), snapshot)
+        return without(taking, person_keys([leaving], taking.key), snapshots)
 
     def erased(snapshot: Snapshot) -> Any:
         mapped(snapshot)

@@ -63,6 +63,12 @@ SCOPES = {
     "an erasure beside everything": Scope((("erase",), EVERYTHING), STEPS, operations=1, crashes=1),
     "an erasure between charges": Scope((("Arden", "erase"), ("half of Arden",)), STEPS, operations=(2, 1)),
     "questions beside an erasure": Scope((("ask", "everybody", "each town"), ("erase",)), STEPS, operations=(2, 1)),
+    "what was set aside is drawn beside a charge and an erasure": Scope(
+        (("set aside", "draw"), ("draw", "half of Arden", "erase")), STEPS, operations=(2, 1)
+    ),
+    "one who draws dies beside a refresh": Scope(
+        (("set aside", "draw", "complete"), ("refresh",)), STEPS, operations=(2, 1), crashes=1
+    ),
     "one process dies and an older journal is put back": Scope(
         (("Arden", "refresh", "complete"),), STEPS, operations=2, crashes=1, rollbacks=1
     ),

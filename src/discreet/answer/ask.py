@@ -64,7 +64,7 @@ def ask(question: Question, wish: Wish, desk: Desk, purchase: Purchase) -> Answe
     All that it buys goes through `purchase`: what `explain` said, and never more. An error after something was bought
     says what that was. An answer is about one snapshot: where the vault was refreshed in between it raises Refreshed.
     """
-    purchase.snapshot = desk.ledger.snapshot
+    purchase.snapshot = desk.snapshot
     solved = _for_chosen(question, wish, desk)
     try:
         desk.known.refresh()

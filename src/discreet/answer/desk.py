@@ -14,6 +14,7 @@ from discreet.domain.region import Region
 from discreet.errors import BudgetExceeded, InvalidNoise
 from discreet.ledger.asker import Asker
 from discreet.ledger.books import Books
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.noise.law import Exponential, Law
 from discreet.query.plan import Plan
@@ -40,6 +41,11 @@ class Desk:
     def metric(self) -> Metric:
         """How far regions are from one another, as the policy weighs it."""
         return self.policy.metric(self.domain)
+
+    @property
+    def snapshot(self) -> SnapshotId | None:
+        """What its answers are about: what the vault is over, or the earlier snapshot that is repeated."""
+        return self.ledger.snapshot if self.known.era is None else self.known.era.snapshot
 
     def relaxing(
         self,

@@ -20,7 +20,7 @@ from discreet.domain.domain import Domain
 from discreet.domain.region import Region
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import Era, SnapshotId
 from discreet.noise.law import Noise
 from discreet.query.cells import Amount
 from discreet.query.marginals import Source
@@ -47,6 +47,8 @@ class Known:
     recall: Callable[[Charge, Record], Recorded]
     facts: "Callable[[], tuple[Fact, ...]]" = tuple
     """The facts about the table as it is now."""
+    era: Era | None = None
+    """Where it is of an earlier snapshot, and of nothing that came after."""
     _by_quantity: dict[str | Amount | None, Answers] = field(default_factory=dict)
     _noises: dict[Source, Noise] = field(default_factory=dict)
     _quantiles: dict[Quantile, tuple[Fraction, int]] = field(default_factory=dict)
@@ -81,6 +83,8 @@ class Known:
         """What was released of the vault's table since the last look."""
         with _nothing_thrown_away():
             for charge, record in self.ledger.answered(self._upto):
+                if self.era is not None and record.receipt.seq > self.era.until:
+                    break
                 if charge.id > since:
                     self._take(charge, record)
                 self._upto = record.receipt.seq
@@ -95,6 +99,8 @@ class Known:
     def _reach(self) -> tuple[SnapshotId | None, int, int]:
         """What the vault is over, since when, and up to which entry to look; with the facts of that table. Reading
         facts may count more of the journal, so that the end is asked for after it."""
+        if self.era is not None:
+            return self.era.snapshot, self.era.since, self.era.until
         snapshot, since, last = self.ledger.reach
         noted = (snapshot, since, self.ledger.facts_before(last + 1))
         if noted != self._noted:

@@ -138,6 +138,8 @@ class Answer(AnswerView[Row]):
     """What the labels of each column of labels are."""
     is_statement: bool = False
     """Whether its columns are what a public half made."""
+    as_of: int | None = None
+    """The number of the earlier snapshot that it is about, where people were taken out since."""
 
     def interval(self, confidence: float | None = None) -> tuple[float | None, float | None]:
         """Bounds that hold the truth of the answered region with this probability (the one asked with by default)."""
@@ -182,7 +184,7 @@ class Answer(AnswerView[Row]):
 
     def to_json(self) -> "AnswerJson":
         single = len(self.rows) == 1 and bool(self.columns)
-        return {
+        found: AnswerJson = {
             "sql": self.text,
             "by": list(self.by),
             "columns": list(self.columns),
@@ -202,6 +204,9 @@ class Answer(AnswerView[Row]):
             "notes": list(self.notes),
             "rows": [self._row_json(row) for row in self.rows],
         }
+        if self.as_of is not None:
+            found["as_of"] = self.as_of
+        return found
 
     def _row_json(self, row: Row) -> "RowJson":
         found: RowJson = {

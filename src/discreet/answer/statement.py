@@ -54,7 +54,7 @@ MOST_LISTED = 5
 
 def ask_statement(statement: Statement | Stepwise, wish: Wish, desk: Desk, purchase: Purchase) -> Answer:
     """Answer a statement: what `explain_statement` said, and never more. What is refused was not spent."""
-    purchase.snapshot = desk.ledger.snapshot
+    purchase.snapshot = desk.snapshot
     desk = unpatched(desk)
     try:
         desk.known.refresh()

@@ -139,6 +139,8 @@ class Replay:
     """How many are on the roster, where there is one."""
     _refreshed: int = 0
     _backwards: int = 0
+    _closed: str = ""
+    """The last closed period, where tables grow."""
     _snapshot: Named | None = None
     """What the vault is over, so far: none where it was made by a version that took no snapshots."""
     _paid_for: dict[int, Named | None] = field(default_factory=dict)
@@ -273,9 +275,11 @@ class Replay:
         """The domain up to the last closed period. Raises where a table that grows does not say which, or goes back."""
         if domain.growing is None:
             return domain
-        until = domain.until(str(content["closed"]))
+        closed = str(content["closed"])
+        until = domain.until(closed)
         if self.so_far is not None and until.points <= self.so_far.points:
             raise ValueError("no later period is closed")
+        self._closed = closed
         return until
 
     def _append(self, seq: int, content: Any) -> None:
@@ -313,12 +317,13 @@ class Replay:
         if charged.kind == "draw":
             self._draw(charged, body["from"])
         try:
-            cost = read_cost(body["cost"], domain)
+            cost = read_cost(body["cost"], horizon if self.tables else domain)
             if self.tables:
                 table = self.tables.get(body.get("table", ""))
                 if table is None:
                     raise Unreadable("it does not say which table it is for")
-                cost, domain, terms = table.own(cost, domain), table.domain, table.terms(terms)
+                cost, terms = table.own(cost, horizon), table.terms(terms)
+                domain = table.domain if table.domain.growing is None else table.domain.until(self._closed)
             plan = read_plan(body["content"], domain)
             self.waiting[entry.seq] = list(expected_answers(plan, domain, self._people))
             problem = mispriced(plan, cost, domain, terms)
@@ -450,9 +455,9 @@ class Replay:
                 run = self._rounds.setdefault(content["run"], Rounds(body.get("table")))
                 run.noted.add(str(content.get("plan")))
             case kind if kind not in NOTES:
-                self._chain.warning(
+                self._chain.failed(
                     f"entry {entry.seq} is of a kind that this version does not know ({kind!r})",
-                    "audit it with the version that wrote it",
+                    "audit it with the version that wrote it: what was spent cannot be told without it",
                     entry.seq,
                 )
 

@@ -200,7 +200,8 @@ def publish(
     if repeated:
         words = f"It is what charge {cube.origin.charge} measured; nothing more was spent"
         out.print(f"[dim]{words}[/]" if charge else f"[dim]{words}: --again measures anew[/]")
-    out.print(f"[dim]Next:[/] discreet cube show {escape(f'{folder} {cube.names[0]}')}", soft_wrap=True)
+    estimate = "" if cube.model is None else " --estimate modelled"
+    out.print(f"[dim]Next:[/] discreet cube show {escape(f'{folder} {cube.names[0]}')}{estimate}", soft_wrap=True)
 
 
 @app.command()

@@ -160,11 +160,15 @@ class TakingWords:
     refused: str
     closes: bool = False
     """Whether periods are closed by it, in which nothing can be put right later."""
+    replaces: bool = False
+    """Whether rows that are there go with it, of periods that were closed before."""
 
 
 MAKING = TakingWords("Make the vault nevertheless?", "no vault was made")
 APPENDING = TakingWords("Append them nevertheless?", "no rows were appended", closes=True)
-REFRESHING = TakingWords("Take the snapshot nevertheless?", "the vault stays over the snapshot that it has")
+REFRESHING = TakingWords(
+    "Take the snapshot nevertheless?", "the vault stays over the snapshot that it has", replaces=True
+)
 
 
 ENDED = (
@@ -194,11 +198,19 @@ def _done_if_it_fits(
         seen.append(fit)
         if accepted is not None and fit.loses_more_than(accepted):
             raise _TooManyLost(_why_not(accepted, words, fit.table))
+        of = f" of {fit.table}" if fit.table else ""
+        if words.replaces and accepted is not None and fit.empty:
+            more = f" and {len(fit.empty) - 1:,} more" if len(fit.empty) > 1 else ""
+            raise _TooManyLost(
+                f"no row{of} is of {fit.empty[0]}{more}, though closed: {words.refused}. A refresh has what is read "
+                "now, and nothing else: name a table with all periods, those that were appended too; --quiet takes it "
+                "as it is"
+            )
         if words.closes and fit.misses_its_periods:  # whatever else of the rows may be lost
             raise _TooManyLost(
-                f"none of the rows is of what would be closed, or most are of later periods: {words.refused}. Is it "
-                "the right file, or was a period skipped? --through names the last period that it has; --quiet takes "
-                "it as it is, and what is closed by that stays closed"
+                f"none of the rows{of} is of what would be closed, or most are of later periods: {words.refused}. Is "
+                "it the right file, or was a period skipped? --through names the last period that it has; --quiet "
+                "takes it as it is, and what is closed by that stays closed"
             )
 
     try:
@@ -404,7 +416,11 @@ def refresh(
 def append(
     vault: VaultPath,
     source: Annotated[
-        str | None, typer.Argument(metavar="TABLE", help="where the rows are; where the vault's own are if not said")
+        list[str] | None,
+        typer.Argument(
+            metavar="TABLE",
+            help="where the rows are; where the vault's own are if not said; of several tables NAME=SOURCE of each",
+        ),
     ] = None,
     through: Annotated[
         str | None,
@@ -424,7 +440,8 @@ def append(
 
     def take(fitted: Fitted | None) -> "Receipt":
         with waiting(READING, as_json) as told:
-            return opened.append(source, through=through, progress=told, fitted=fitted)
+            rows = refreshed_from(source or [], opened.tables)
+            return opened.append(rows, through=through, progress=told, fitted=fitted)
 
     receipt = take(None) if quiet else _done_if_it_fits(take, accept_loss, APPENDING, as_json)
     taken, closed = opened.ledger.snapshot, opened.ledger.closed_period
@@ -432,9 +449,10 @@ def append(
     if as_json:
         print_json({"receipt": str(receipt), "snapshot": number, "closed": closed})
         return
+    go = "The tables go" if len(opened.tables) > 1 else "The table goes"
     out.print(
-        f"The table goes up to {closed} now, as snapshot {number}; what was released stays true, and what was spent is "
-        f"as it was. Receipt {receipt}",
+        f"{go} up to {closed} now, as snapshot {number}; what was released stays true, and what was spent is as it "
+        f"was. Receipt {receipt}",
         soft_wrap=True,
     )
     if opened.ledger.reserves:
@@ -445,7 +463,7 @@ def append(
 def erase(
     vault: VaultPath,
     ids: Annotated[
-        str, typer.Option(metavar="FILE", help="a file with a column of ids, called as the table's; CSV, Parquet, …")
+        str, typer.Option(metavar="FILE", help="a file with a column of ids, called as a table's; CSV, Parquet, …")
     ],
     as_json: Json = False,
 ) -> None:

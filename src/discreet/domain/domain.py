@@ -69,27 +69,18 @@ class Domain:
 
     @cached_property
     def growing(self) -> Date | None:
-        """The attribute whose periods are appended one after the other, where there is one."""
+        """The attribute whose periods are appended one after the other, where there is one: of one of several tables,
+        that of its own rows, or of those that they belong to."""
         return next((one for one in self.attributes if isinstance(one, Date) and one.grows), None)
 
     def until(self, period: str) -> "Domain":
         """The same domain as far as the table goes, where it grows: up to the last period that is closed. Every code,
         and by that every region, is one of the whole domain too."""
         if period not in self._cuts:
-            growing = self.growing
-            last = None if growing is None else growing.named_code(period)
-            if growing is None or last is None:
-                raise DomainError(self._no_period(period))
-            cut = growing.until(last)
-            attributes = tuple(cut if one is growing else one for one in self.attributes)
-            self._cuts[period] = replace(self, attributes=attributes)
+            if self.growing is None:
+                raise DomainError(f"{self.name} does not grow: no date attribute of its domain says grows = true")
+            self._cuts[period] = replace(self, attributes=tuple(_until(period, one) for one in self.attributes))
         return self._cuts[period]
-
-    def _no_period(self, period: str) -> str:
-        if self.growing is None:
-            return f"{self.name} does not grow: no date attribute of its domain says grows = true"
-        first, last = self.growing.label(0), self.growing.label(self.growing.cells - 1)
-        return f"{period!r:.40} is no {self.growing.period} of {self.growing.name}; these are called {first} to {last}"
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
@@ -133,3 +124,16 @@ class Domain:
                 ),
             )
         )
+
+
+def _until(period: str, attribute: Attribute) -> Attribute:
+    """An attribute whose periods are appended, as far as they are closed; any other as it is."""
+    if not isinstance(attribute, Date) or not attribute.grows:
+        return attribute
+    last = attribute.named_code(period)
+    if last is None:
+        first, end = attribute.label(0), attribute.label(attribute.cells - 1)
+        raise DomainError(
+            f"{period!r:.40} is no {attribute.period} of {attribute.name}; these are called {first} to {end}"
+        )
+    return attribute.until(last)

@@ -59,7 +59,17 @@ class _TablesReader:
         found: dict[str, LinkedTable] = {}
         for name in self._ordered(said):
             found[name] = self._table(name, said[name], found)
+        self._require_one_calendar(tuple(found.values()))
         return LinkedTables(tuple(found.values()))
+
+    def _require_one_calendar(self, tables: tuple[LinkedTable, ...]) -> None:
+        """A period is closed in all tables that grow at once: they have the same, up to the same end."""
+        growing = [(table.name, one) for table in tables if (one := table.own_domain.growing) is not None]
+        for name, one in growing[1:]:
+            beside, first = growing[0]
+            if (one.period, one.label(one.cells - 1)) != (first.period, first.label(first.cells - 1)):
+                same = f"{one.name} needs the period and the high of {beside}.{first.name}"
+                self.fail(name, "attributes", f"tables grow together: {same}")
 
     def _ordered(self, said: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         """Parents before their children, and else as they are written."""
@@ -106,10 +116,7 @@ class _TablesReader:
         told = {key: value for key, value in said.items() if key not in LINKS}
         books = self.document.get("codebooks", {})
         parts = parts_of(self.text, {"name": name, "codebooks": books, **told}, ("tables", name))
-        domain = Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
-        if domain.growing is not None:
-            self.fail(name, "attributes", "rows are appended to a vault over one table: leave out grows")
-        return domain
+        return Domain(parts.name, tuple(reader.attribute() for reader in parts.readers), parts.null_ids)
 
     def _column(self, name: str, said: Mapping[str, Any], key: str) -> str | None:
         column = said.get(key)

@@ -20,7 +20,7 @@ from discreet.ledger.guarantee import FPrivacy, Guarantee
 from discreet.ledger.journal import Entry
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.reserve import Reserve
-from discreet.ledger.snapshot import SnapshotId
+from discreet.ledger.snapshot import Era, SnapshotId
 from discreet.ledger.spend import Cost, Refusal
 from discreet.ledger.standing import FactNote, Standing
 
@@ -47,12 +47,10 @@ class Books:
     @property
     def domain(self) -> Domain:
         """What may be asked about: the domain, and of a table that grows the periods that are closed by now."""
-        if self._place is not None:
-            return self._place.table.domain
-        if self._followed.state.domain.growing is None:
-            return self._followed.state.domain
+        if self.horizon.growing is None:
+            return self.horizon
         with self._followed.current() as state:
-            return state.growth.domain
+            return state.growth.so_far(self.horizon)
 
     @property
     def horizon(self) -> Domain:
@@ -61,11 +59,11 @@ class Books:
 
     def domain_of(self, snapshot: SnapshotId | None) -> Domain:
         """What could be asked about when a snapshot was the last, as far as the journal was looked at."""
-        return self._place.table.domain if self._place is not None else self._followed.state.growth.domain_of(snapshot)
+        return self._followed.state.growth.cut(self.horizon, snapshot)
 
     @property
     def closed_period(self) -> str | None:
-        """The last period that is closed; None where the table does not grow."""
+        """The last period that is closed; None where no table grows."""
         with self._followed.current() as state:
             return state.growth.last
 
@@ -141,6 +139,15 @@ class Books:
         first table."""
         with self._followed.current() as state:
             return state.refreshed
+
+    @property
+    def eras(self) -> tuple[Era, ...]:
+        """The snapshots since the last refresh that people were taken out of, in order. An erasure that nobody here has
+        seen yet may be passed over: where there was none before, this looks at nothing."""
+        if not self._followed.state.eras:
+            return ()
+        with self._followed.current() as state:
+            return state.eras
 
     @property
     def reach(self) -> tuple[SnapshotId | None, int, int]:

@@ -59,17 +59,16 @@ class Growth:
         assert code is not None, "only periods of the domain are closed"
         return code
 
-    @property
-    def domain(self) -> Domain:
-        """What may be asked about by now."""
-        return self.whole if self.last is None else self.whole.until(self.last)
+    def so_far(self, domain: Domain) -> Domain:
+        """What may be asked about by now: of all there is, or of one of several tables, which may not grow."""
+        return domain if self.last is None or domain.growing is None else domain.until(self.last)
 
-    def domain_of(self, snapshot: SnapshotId | None) -> Domain:
-        """What could be asked about when a snapshot was the last."""
-        if snapshot is None or not self.closed:
-            return self.whole
+    def cut(self, domain: Domain, snapshot: SnapshotId | None) -> Domain:
+        """What could be asked about when a snapshot was the last: of all there is, or of one of several tables."""
+        if snapshot is None or not self.closed or domain.growing is None:
+            return domain
         place = bisect_right(self.closed, snapshot.number, key=lambda since: since[0]) - 1
-        return self.whole.until(self.closed[max(place, 0)][1])
+        return domain.until(self.closed[max(place, 0)][1])
 
     def to_json(self) -> list[list[Any]]:
         return [list(since) for since in self.closed]

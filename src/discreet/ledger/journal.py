@@ -13,6 +13,10 @@ from discreet.ledger.receipt import Receipt
 VERSION = 1
 """The version of the bodies' format, in each body as "v"."""
 
+NOTES = ("buckets", "cube", "lookups", "model", "round", "rollback-accepted", "rows", "statistics")
+"""Kinds that spend nothing. Each of the others is written and counted in its own way, and one that is neither was
+written by a later version, and is refused."""
+
 ORIGIN = Receipt(0, bytes(32))
 """What the first entry is chained to."""
 
@@ -43,6 +47,14 @@ class Entry:
         if not is_whole:
             raise self._unreadable()
         return dict(body)
+
+    def unknown(self) -> JournalError:
+        """What to say of a kind that this version does not know: it may be about what was spent."""
+        return JournalError(
+            f"entry {self.seq} of the journal is of a kind that this version of Discreet does not know "
+            f"({self.kind!r:.40}): what was spent cannot be told without it, so that nothing is answered",
+            "upgrade Discreet to read it",
+        )
 
     def _unreadable(self) -> JournalCorrupt:
         return JournalCorrupt(f"entry {self.seq} of the journal cannot be read", "restore it from a backup")

@@ -29,7 +29,7 @@ from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, Record, read_record
 from discreet.ledger.followed import FollowedJournal
 from discreet.ledger.growth import CLOSED
-from discreet.ledger.journal import ORIGIN, VERSION, Entry, Journal, canonical, chained
+from discreet.ledger.journal import NOTES, ORIGIN, VERSION, Entry, Journal, canonical, chained
 from discreet.ledger.places import journal_at, new_journal
 from discreet.ledger.receipt import (
     Receipt,
@@ -39,7 +39,7 @@ from discreet.ledger.receipt import (
     last_receipt,
     lost_receipts,
 )
-from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
+from discreet.ledger.snapshot import SnapshotId
 from discreet.ledger.spend import Cost
 from discreet.ledger.standing import FactNote
 from discreet.ledger.together import JointTurn, Together
@@ -192,9 +192,8 @@ class Ledger(Books):
     def note(self, kind: str, body: Any, snapshot: SnapshotId | None = None, *, of_table: bool = False) -> Receipt:
         """Any other entry: it is kept in order with the charges. Where it is about a snapshot, that is the current one,
         or it raises Refreshed; where it is about the table that these are the books of, it says so."""
-        own = ("init", "charge", "record", "close", "fact", "append", *SUCCESSIONS, reserve.KIND, checkpoint.KIND)
-        if kind in own:
-            raise ValueError(f"{kind} has a method of its own")
+        if kind not in NOTES:
+            raise ValueError(f"{kind} has a method of its own, or no version knows it")
         text = _body(body, **(self._named if of_table else {}))
         with self._followed.turn() as state:
             if snapshot is not None:
@@ -204,6 +203,18 @@ class Ledger(Books):
         if kind != ROLLBACK:  # the one entry that does not go on from the last receipt
             self._followed.give(receipt)
         return receipt
+
+    def note_after(self, last: int, kind: str, body: Any) -> bool:
+        """A note that goes on from the last one of its kind, entry `last` (0 where there is none). False, and nothing
+        is written, where another came in between: what the note says would leave that out."""
+        text = _body(body)
+        with self._followed.turn() as state:
+            if (state.noted[kind].seq if kind in state.noted else 0) != last:
+                return False
+            keep_working()
+            receipt = self._followed.append(kind, None, text).receipt
+        self._followed.give(receipt)
+        return True
 
     def note_refresh(self, snapshot: SnapshotId, live: bool = False) -> Receipt:
         """The vault is over a snapshot of another table from now on, in which somebody may be at another point."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 SNAPSHOTS = "snapshots"
 
@@ -27,6 +27,23 @@ class SnapshotId:
         if not isinstance(number, int) or isinstance(number, bool) or number < 1 or not isinstance(digest, str):
             raise ValueError("a snapshot has a number from 1 on and a digest")
         return cls(number, digest)
+
+
+class Era(NamedTuple):
+    """A snapshot that people were taken out of: what was charged between two entries is about it."""
+
+    since: int
+    until: int
+    snapshot: SnapshotId
+    """The last one before they were."""
+
+    @classmethod
+    def stated(cls, since: int, until: int, snapshot: Mapping[str, Any]) -> "Era":
+        """As a checkpoint states it."""
+        return cls(since, until, SnapshotId.from_json(snapshot))
+
+    def to_json(self) -> list[Any]:
+        return [self.since, self.until, self.snapshot.to_json()]
 
 
 def snapshot_folder(home: Path, id: SnapshotId) -> Path:

@@ -14,12 +14,12 @@ from discreet.ledger.asker import Asker, Askers
 from discreet.ledger.budget import Budget
 from discreet.ledger.charge import Charge, read_charge, snapshot_in
 from discreet.ledger.growth import Growth
-from discreet.ledger.journal import ORIGIN, Entry, verified
+from discreet.ledger.journal import NOTES, ORIGIN, Entry, verified
 from discreet.ledger.messages import overdrawn, refused
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.reserve import KIND as RESERVE
 from discreet.ledger.reserve import Reserve, read_reserve
-from discreet.ledger.snapshot import SUCCESSIONS, SnapshotId
+from discreet.ledger.snapshot import SUCCESSIONS, Era, SnapshotId
 from discreet.ledger.spend import Cost, Refusal, SpendMap
 from discreet.ledger.spend_map import spend_map
 from discreet.ledger.standing import FactNote, Standing, is_each_period
@@ -55,6 +55,8 @@ class LedgerState:
         self.closed: set[int] = set()
         self.reserves: dict[int, Reserve] = {}
         """What was set aside for the table as it is now, by the numbers of the entries."""
+        self.eras: tuple[Era, ...] = ()
+        """The snapshots since the last refresh that people were taken out of, in order."""
         self.charges = 0
         self.head = ORIGIN
         self.noted: dict[str, Receipt] = {}
@@ -121,7 +123,7 @@ class LedgerState:
     def _absorb(self, entries: Iterator[Entry]) -> bool:
         """Count entries up to a checkpoint, or so many as are counted at once; whether there were any."""
         spans, facts, standing = [_Span(self.budget)], list(self.facts), self.standing
-        fact_receipts, reserves = list(self._fact_receipts), dict(self.reserves)
+        fact_receipts, reserves, eras = list(self._fact_receipts), dict(self.reserves), self.eras
         size = charges = 0
         last = stated = None
         for entry in islice(entries, AT_ONCE):
@@ -147,7 +149,7 @@ class LedgerState:
                     spans[-1].charges.append((reserves[entry.seq].cost, None))
                     self.notes[kind] = entry.parsed()["content"]
                 case kind if kind in SUCCESSIONS:
-                    reserves = {}
+                    reserves, eras = {}, self._eras_after(eras, entry)
                     if kind == "refresh":
                         spans.append(_Span(spans[-1].budget, levelled=True))
                     self.notes[kind], self.refreshed = entry.parsed()["content"], entry.seq
@@ -168,9 +170,11 @@ class LedgerState:
                 case checkpoint.KIND:
                     stated = entry
                     break
-                case note:
+                case note if note in NOTES:
                     self.notes[note] = entry.parsed()["content"]
                     standing = standing.after(note, entry.seq, self.notes[note])
+                case _:
+                    raise entry.unknown()
             if entry.kind != "charge" and not (entry.kind in ("record", "close") and entry.charge is not None):
                 self.noted[entry.kind] = entry.receipt
             size += len(entry.body)
@@ -178,12 +182,18 @@ class LedgerState:
         if last is not None:
             self._spend(spans)
             self.head, self.facts, self.standing = last.receipt, facts, standing
-            self._fact_receipts, self.reserves = fact_receipts, reserves
+            self._fact_receipts, self.reserves, self.eras = fact_receipts, reserves, eras
             self._size_since += size
             self.charges += charges
         if stated is not None:
             self._pass(stated)
         return last is not None or stated is not None
+
+    def _eras_after(self, eras: tuple[Era, ...], entry: Entry) -> tuple[Era, ...]:
+        """A refresh takes another table; an erasure ends a snapshot of this one."""
+        if entry.kind == "refresh" or self.snapshot is None:
+            return ()
+        return (*eras, Era(self.refreshed, entry.seq, self.snapshot))
 
     # Checkpoints.
 
@@ -213,13 +223,14 @@ class LedgerState:
             **({} if self.domain.growing is None else {"growth": self.growth.to_json()}),
             "spent": self.map.stated(),
             "askers": self.askers.stated(),
-            **self._reserves_stated(),
+            **self._stated_where_there_are(),
         }
 
-    def _reserves_stated(self) -> dict[str, Any]:
-        """Nothing where there are none: so it was before there were any."""
+    def _stated_where_there_are(self) -> dict[str, Any]:
+        """Nothing of what there is none of: so it was before there were any."""
         reserves = [[number, *one.stated()] for number, one in self.reserves.items()]
-        return {"reserves": reserves} if reserves else {}
+        eras = [era.to_json() for era in self.eras]
+        return {**({"reserves": reserves} if reserves else {}), **({"eras": eras} if eras else {})}
 
     def _pass(self, entry: Entry) -> None:
         """Compare a checkpoint with what the entries before it add up to, and go on from these."""
@@ -263,6 +274,7 @@ class LedgerState:
         state.map.restore(stated["spent"])
         state.askers.restore(stated["askers"])
         state.reserves = {number: Reserve.restored(*rest) for number, *rest in stated.get("reserves", ())}
+        state.eras = tuple(Era.stated(*era) for era in stated.get("eras", ()))
         state.charges = stated["charges"]
         state.pending, state.closed = set(stated["pending"].tolist()), set(stated["closed"].tolist())
         state.head = state.checkpoint = state.begun_at = entry.receipt

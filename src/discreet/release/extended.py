@@ -3,6 +3,10 @@
 A period that is appended has a code after all others, and no earlier question is about it: every region is what it was.
 What is over the codes of the attribute that grows (groups, and tables of an expression) is only made as long as it is
 by now; the numbers of what was not asked about are zeros that no region reaches.
+
+A row of one of several tables may belong to a row with a period of its own, which is none that was to come when the row
+came: so of all periods of that one then, and of all periods now, there are the same rows, and the region that says the
+one says the other. [docs/explain/growing.md, Several tables]
 """
 
 from dataclasses import replace
@@ -11,7 +15,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from discreet.domain.date import Date
 from discreet.domain.domain import Domain
+from discreet.domain.region import Box, Region
 from discreet.query.cells import Amount, CellTable, Labelling
 from discreet.query.plan import Plan
 from discreet.query.query import Choice, Distinct, Group, ProfileSum, Quantile, Query, Residual, SubsetCount, Sum
@@ -29,13 +35,38 @@ def extended(release: Told, before: Domain, now: Domain) -> Told:
 
 
 def _answer(noisy: Noisy, before: Domain, now: Domain) -> Noisy:
-    query = _query(noisy.measurement.query, now)
+    query = _of_all_parents(_query(noisy.measurement.query, now), before, now)
     longer = [
         (0, now[group].size - before[group].size if isinstance(group, str) else 0)
         for group in (() if isinstance(query, SubsetCount | Residual) else query.by)
     ]
     units: NDArray[Any] = np.pad(noisy.units, longer) if any(more for _, more in longer) else noisy.units
     return replace(noisy, measurement=replace(noisy.measurement, query=query), units=units)
+
+
+def _of_all_parents(query: Query, before: Domain, now: Domain) -> Query:
+    """The same of all periods by now of what rows belong to, where it was of all that there were."""
+    parents = [axis for axis, one in enumerate(now.attributes) if isinstance(one, Date) and one.grows][1:]
+    if not parents or isinstance(query, Residual | SubsetCount | Choice | ProfileSum):
+        return query
+    told_apart = {name for group in query.by for name in _attributes_of(group)}
+    for axis in parents:
+        if now.attributes[axis].name not in told_apart:
+            boxes = (_longer(box, axis, before.shape[axis] - 1, now.shape[axis] - 1) for box in query.where.boxes)
+            query = replace(query, where=Region(tuple(boxes)))
+    return query
+
+
+def _attributes_of(group: Group) -> tuple[str, ...]:
+    if isinstance(group, Labelling):
+        return group.table.attributes
+    return (group,) if isinstance(group, str) else ()
+
+
+def _longer(box: Box, axis: int, last: int, now: int) -> Box:
+    if box.high[axis] != last:
+        return box
+    return Box(box.low, (*box.high[:axis], now, *box.high[axis + 1 :]))
 
 
 def _query(query: Query, now: Domain) -> Query:

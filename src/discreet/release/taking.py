@@ -2,7 +2,7 @@
 then on."""
 
 import errno
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -50,13 +50,13 @@ class Taking:
         number: int,
         live: bool = False,
         before: "Sequence[Snapshot]" = (),
-        onto: "Snapshot | None" = None,
-        elsewhere: bool = False,
+        onto: "Sequence[Snapshot]" = (),
+        elsewhere: Collection[str] = (),
     ) -> SnapshotId:
         """Write the snapshot with this number, whole or not at all; or, live, look at the rows where they are. Where
         `before` is given, each table of it, and has the very same rows, nothing is written, and it is that one. What is
-        appended is written behind the rows that are there, of the snapshot `onto`; it may come from `elsewhere` than
-        they did.
+        appended is written behind the rows that are there, of the snapshot `onto`, each table of it; those of some
+        tables come from `elsewhere` than they did.
 
         Raises OSError where it cannot be written.
         """
@@ -65,7 +65,11 @@ class Taking:
         return self._written(lambda folder: self._take(source, folder, onto, elsewhere), number, before)
 
     def _take(
-        self, source: "Source | Mapping[str, Source]", folder: Path, onto: "Snapshot | None", elsewhere: bool
+        self,
+        source: "Source | Mapping[str, Source]",
+        folder: Path,
+        onto: "Sequence[Snapshot]",
+        elsewhere: Collection[str],
     ) -> str:
         from discreet.table.periods import Periods
         from discreet.table.take import take_snapshot
@@ -73,21 +77,30 @@ class Taking:
 
         if isinstance(source, Mapping):
             assert self.tables is not None, "each table has its source"
-            return take_tables(source, self.tables, self.key, folder, self.progress, self.fitted)
-        periods = None if self.closed is None else Periods(self.domain, self.closed, onto, elsewhere)
+            growing = [table for table in self.tables if self.closed is not None and table.domain.growing is not None]
+            of = {one.folder.name: one for one in onto}
+            periods = {
+                table.name: Periods(table.domain, str(self.closed), of.get(table.name), table.name in elsewhere)
+                for table in growing
+            }
+            how = self.key, folder, self.progress, self.fitted, self.erased, periods, of
+            return take_tables(source, self.tables, *how)
+        before = onto[0] if onto else None
+        periods_of = None if self.closed is None else Periods(self.domain, self.closed, before, bool(elsewhere))
         whose = self.unit, self.roster, self.key
-        return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods)
+        return take_snapshot(source, self.domain, *whose, folder, self.progress, self.fitted, self.erased, periods_of)
 
-    def without(self, gone: "Keys", snapshot: "Snapshot") -> SnapshotId:
-        """Write the snapshot after this one, whole or not at all: the same without the people with these keys, who are
-        marked as erased. Raises OSError where it cannot be written."""
-        from discreet.table.erase import write_without
+    def without(self, gone: "Keys", snapshots: "Sequence[Snapshot]") -> SnapshotId:
+        """Write the snapshot after this one, each table of it, whole or not at all: the same without the people with
+        these keys, who are marked as erased. Raises OSError where it cannot be written."""
+        from discreet.table.erase import write_tables_without, write_without
 
         def write(folder: Path) -> str:
-            private_folder(folder)
-            return write_without(snapshot, gone, folder)
+            if self.tables is not None:
+                return write_tables_without(snapshots, gone, folder)
+            return write_without(snapshots[0], gone, folder)
 
-        return self._written(write, snapshot.id.number + 1)
+        return self._written(write, snapshots[0].id.number + 1)
 
     def _written(self, write: Callable[[Path], str], number: int, before: "Sequence[Snapshot]" = ()) -> SnapshotId:
         """What is written beside gets its name when it is whole; nothing does where it has the rows of `before`."""
@@ -101,7 +114,8 @@ class Taking:
             if before and have_rows_of(before, manifest):
                 return before[0].id
             id = SnapshotId(number, snapshot_digest(self.key, number, manifest))
-            sync_folder(folder)
+            for part in (*filter(Path.is_dir, folder.iterdir()), folder):
+                sync_folder(part)
             _rename(folder, snapshot_folder(self.home, id))
         sync_folder(snapshots)
         sync_folder(self.home)

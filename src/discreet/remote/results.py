@@ -83,6 +83,8 @@ class RemoteAnswer(AnswerView[RemoteRow]):
     """The cost, as a part of the whole budget."""
     guarantee: Json
     notes: tuple[str, ...]
+    as_of: int | None = None
+    """The number of the earlier snapshot that it is about, where people were taken out since."""
 
     @classmethod
     def of(cls, body: "AnswerJson") -> "RemoteAnswer":
@@ -102,6 +104,7 @@ class RemoteAnswer(AnswerView[RemoteRow]):
             share=body["share"],
             guarantee=body["guarantee"],
             notes=tuple(body["notes"]),
+            as_of=body.get("as_of"),
         )
 
     @property

@@ -1,4 +1,5 @@
-"""Leaving people out of a snapshot: its columns once more, without their rows; and the mark that they leave.
+"""Leaving people out of a snapshot: its columns once more, without their rows; and the mark that they leave. Of several
+tables, each without their rows of it.
 
 The new snapshot is made of the old one, so that the source need not be there any more. Everybody else has the same rows
 in the same order: docs/explain/privacy.md (After an erasure) says why nothing is levelled then. Whom the file names is
@@ -6,11 +7,14 @@ remembered by the keys of their ids, whether they had a row or not, in a column 
 snapshot's digest, there as soon as it is and gone with it, and later snapshots take it over.
 """
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from discreet.errors import TableError
+from discreet.errors import DomainError, TableError
+from discreet.private import private_folder
 from discreet.table.layout import ERASED, PEOPLE, PERSON
 from discreet.table.roster import canonical_id
 from discreet.table.snapshot import Snapshot
@@ -33,6 +37,20 @@ def keys_named_in(source: Source, id_column: str, key: bytes, *, on_roster: bool
     return np.unique(person_keys(named, key))
 
 
+def column_of_ids(source: Source, columns: Sequence[str]) -> str:
+    """The column that names people, where tables call theirs differently: the one that the source has. Raises
+    DomainError where it has none of them, or several."""
+    if len(columns) == 1:
+        return columns[0]
+    there = [column for column in columns if column in source.columns]
+    if len(there) == 1:
+        return there[0]
+    raise DomainError(
+        f"the file needs one column of ids, called as that of a table: {', '.join(columns)}; "
+        + (f"it has {' and '.join(there)}: leave one in" if there else "it has none of them")
+    )
+
+
 def erased_in(snapshot: Snapshot) -> Keys | None:
     """The keys of everybody who was erased, in order; None where nobody was, or all were readmitted. For the custodian
     alone."""
@@ -45,6 +63,19 @@ def write_without(snapshot: Snapshot, gone: Keys, folder: Path) -> str:
 
     Raises TableError where the snapshot is not what it was, before anything counts.
     """
+    return write_manifest(folder, _written_without(snapshot, gone, folder))
+
+
+def write_tables_without(tables: Sequence[Snapshot], gone: Keys, folder: Path) -> str:
+    """The same of a snapshot of several tables: each has the mark."""
+    private_folder(folder)
+    parts = {one.folder.name: _written_without(one, gone, folder / one.folder.name) for one in tables}
+    return write_manifest(folder, {"tables": parts})
+
+
+def _written_without(snapshot: Snapshot, gone: Keys, folder: Path) -> dict[str, Any]:
+    """What a manifest says of one table without them."""
+    private_folder(folder)
     columns = snapshot.manifest["columns"]
     people = snapshot.column(PEOPLE)
     stays = ~np.isin(people, gone)
@@ -62,4 +93,4 @@ def write_without(snapshot: Snapshot, gone: Keys, folder: Path) -> str:
         about = written.about()
     # Of a table that grows: rows stand in the order in which they came.
     grown = {period: int(kept[:rows].sum()) for period, rows in snapshot.manifest.get("grown", {}).items()}
-    return write_manifest(folder, manifest_of(int(np.count_nonzero(kept)), about, snapshot.manifest["stamp"], grown))
+    return manifest_of(int(np.count_nonzero(kept)), about, snapshot.manifest["stamp"], grown)

@@ -70,12 +70,14 @@ class FitCounter:
     def __init__(self, domain: Domain, source: Source, table: str | None = None) -> None:
         self._columns = {a.name: _ColumnCounter(a, stored_type(source.require(a.name))) for a in domain.attributes}
         self._location, self._table = source.location, table
+        self._growing: str | None = None
         self._rows = self._fitting = 0
         self.nameless = self.beyond_bound = self.erased = self.late = self.to_come = self.alike = 0
 
     def expect(self, name: str, first: int, last: int) -> None:
         """Of a table that grows, rows are expected of these periods alone."""
         self._columns[name].expect(first, last)
+        self._growing = name
 
     def add_column(self, name: str, column: pa.Array, codes: Codes) -> bool:
         """Whether the column loses any of these rows."""
@@ -88,9 +90,10 @@ class FitCounter:
         self._fitting += int(np.count_nonzero(kept))
 
     def fit(self) -> Fit:
-        columns = tuple(column.fit(self._location) for column in self._columns.values())
         left_out = self.nameless, self.beyond_bound, self.erased, self.late, self.to_come
-        return Fit(self._rows, self._fitting - sum(left_out), columns, *left_out, self.alike, self._table)
+        empty: tuple[str, ...] = () if self._growing is None else self._columns[self._growing].empty
+        columns = tuple(column.fit(self._location) for column in self._columns.values())
+        return Fit(self._rows, self._fitting - sum(left_out), columns, *left_out, self.alike, self._table, empty)
 
 
 @dataclass
@@ -109,6 +112,7 @@ class _ColumnCounter:
     def __post_init__(self) -> None:
         counted = self.attribute.cells <= MOST_CELLS
         self._unseen = np.full(self.attribute.cells if counted else 0, True)
+        self._expected = range(0)
         self._read: Reader | None = None
         if isinstance(self.attribute, Date):
             self._read = period_reader(self.attribute, self.kind)
@@ -118,6 +122,7 @@ class _ColumnCounter:
     def expect(self, first: int, last: int) -> None:
         """That nobody has codes before and after these says nothing."""
         self._unseen[:first] = self._unseen[last + 1 :] = False
+        self._expected = range(first, last + 1)
 
     def add(self, column: pa.Array, codes: Codes) -> None:
         if not codes.size:
@@ -209,6 +214,11 @@ class _ColumnCounter:
         unreadable = unread & there & ~missing
         read, outside = there & ~missing & ~unreadable, _is_outside(self.attribute, numbers)
         return missing, unreadable, read & outside, read & ~outside & _is_rounded(self.attribute, numbers)
+
+    @property
+    def empty(self) -> tuple[str, ...]:
+        """What of the expected nobody has."""
+        return tuple(self.attribute.label(code) for code in self._expected if self._unseen[code])
 
     def fit(self, location: str) -> ColumnFit:
         attribute = self.attribute

@@ -15,6 +15,11 @@ PERSON, PEOPLE, PLACE, ERASED = "person", "people", "place", "erased"
 everybody who was erased, where anybody was."""
 
 
+def key_file(place: int) -> str:
+    """The keys of rows by a column that rows below know them by, where tables grow: the column's place among those."""
+    return f"key-{place}"
+
+
 def codes_file(axis: int) -> str:
     return f"codes-{axis}"
 

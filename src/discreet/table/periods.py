@@ -48,7 +48,10 @@ class Periods:
 
     def late(self, codes: Codes) -> NDArray[np.bool_]:
         """Rows of periods that were closed before. Raises TableError where the domain refuses them."""
-        late: NDArray[np.bool_] = (codes >= 0) & (codes < self.first)
+        return self.left_out((codes >= 0) & (codes < self.first))
+
+    def left_out(self, late: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """The same of rows that are known to be of them by what they belong to."""
         if self.attribute.late == "refuse" and late.any():
             closed = self.attribute.label(self.first - 1)
             raise TableError(

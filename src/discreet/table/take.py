@@ -119,7 +119,9 @@ class Taker:
     periods: Periods | None = None
     rows: int = 0
     kept: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
-    """Which of the rows that are somebody's are within the bound."""
+    """Which of the rows that are somebody's are written."""
+    gone: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, np.bool_))
+    """Which of them are of people who were erased."""
     _people: list[Keys] = field(default_factory=list)
     _places: list[NDArray[np.int64]] = field(default_factory=list)
 
@@ -163,7 +165,7 @@ class Taker:
                 if self.counter is not None:
                     self.counter.add_rows(kept)
                 if self.periods is not None:
-                    kept &= self._in_periods(coded[self.periods.attribute.name].codes, kept, self.periods)
+                    kept &= self._in_periods(coded, kept, self.periods)
                 if self.unit is not None:
                     fitting = int(np.count_nonzero(kept))
                     kept &= self._identified(batch, kept, self.unit)
@@ -175,8 +177,9 @@ class Taker:
                 yield self._arrays(coded, kept)
         self.progress(READING, 1.0)
 
-    def _in_periods(self, codes: NDArray[Any], kept: NDArray[np.bool_], periods: Periods) -> NDArray[np.bool_]:
+    def _in_periods(self, coded: dict[str, Coded], kept: NDArray[np.bool_], periods: Periods) -> NDArray[np.bool_]:
         """Which rows are of the periods that are taken."""
+        codes = coded[periods.attribute.name].codes
         late, to_come = periods.late(codes), periods.to_come(codes)
         if self.counter is not None:
             self.counter.late += int(np.count_nonzero(late & kept))
@@ -228,11 +231,12 @@ class Taker:
         whole = {name: np.fromfile(self.folder / f"{name}.all", kind) for name, kind in types.items()}
         people = np.concatenate([np.empty(0, np.uint64), *self._people])
         kept = self._kept(people, whole, unit)
-        gone = np.isin(people, [] if self.erased is None else self.erased)
-        kept &= ~gone
+        self.gone = np.isin(people, [] if self.erased is None else self.erased)
+        kept &= ~self.gone
         self.kept = kept
         before, onto = np.empty(0, np.uint64), self._onto
-        arrays = {name: column[kept] for name, column in whole.items()}
+        arrays = {name: column[kept] for name, column in whole.items()} | self._beside(kept)
+        types = types | {name: array.dtype for name, array in arrays.items() if name not in types}
         if onto is not None:
             before = onto.column(PEOPLE)[onto.column(PERSON)]
             arrays = {name: np.concatenate([onto.column(name), column]) for name, column in arrays.items()}
@@ -246,7 +250,7 @@ class Taker:
             types[PLACE] = np.dtype(np.int64)
         self.rows = numbers.size
         if self.counter is not None:
-            self.counter.erased = int(np.count_nonzero(gone))
+            self.counter.erased = int(np.count_nonzero(self.gone))
             self.counter.beyond_bound = people.size - self.counter.erased - int(np.count_nonzero(kept))
         with ColumnFiles(self.folder, types, self.key) as written:
             written.add(arrays)
@@ -254,6 +258,10 @@ class Taker:
         for name in whole:
             (self.folder / f"{name}.all").unlink()
         return about
+
+    def _beside(self, kept: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:  # noqa: ARG002
+        """Further columns of the rows that are kept."""
+        return {}
 
     def _kept(self, people: Keys, whole: dict[str, NDArray[Any]], unit: Unit) -> NDArray[np.bool_]:
         """Which new rows are in the population. Those that a person has already are never displaced: so many fewer new

@@ -25,7 +25,7 @@ from discreet.cube.runs import begin_run, charges_of, note_step, read_plan, read
 from discreet.cube.shape import Counts, Norm
 from discreet.cube.small_budget import can_choose, is_small
 from discreet.domain.domain import Domain
-from discreet.errors import InvalidBudget, UnsupportedQuery
+from discreet.errors import InvalidBudget, Refreshed, UnsupportedQuery
 from discreet.exact import Number
 from discreet.ledger.budget import require_amounts
 from discreet.ledger.ledger import Ledger
@@ -43,6 +43,13 @@ from discreet.vault.public_rows import public_rows
 
 if TYPE_CHECKING:
     from discreet.vault.standing import VaultStanding
+
+
+RUN_ENDED = (
+    "the run ended here: the vault went over to another snapshot while it was under way, and its steps are of one. "
+    "What they bought is released, and answers questions about the snapshot that it is of; nothing was spent on this "
+    "step. Plan the cube anew, and publish that"
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -226,9 +233,12 @@ class VaultCubes(FieldsView):
             over = run.steps[0].charge.snapshot if run.steps else over
 
             def buy(step: Plan) -> Bought:
-                note_step(number, step, self.ledger, over)
-                with self.gate.underway.alone(step.condensed()):
-                    release = self.gate.measure(step, over)
+                try:
+                    note_step(number, step, self.ledger, over)
+                    with self.gate.underway.alone(step.condensed()):
+                        release = self.gate.measure(step, over)
+                except Refreshed:
+                    raise Refreshed(RUN_ENDED) from None  # asked again, it would be refused again
                 return Bought(charge_at(release.charge, self.ledger, self.path), release)
 
             run = go_on(run, domain, buy, known, progress)

@@ -4,17 +4,17 @@ What is told of it, to the custodian too, depends on the vault's settings and it
 nor on whether anybody of them was there.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from discreet.errors import TableError, UnsupportedQuery
 from discreet.home import left_behind
+from discreet.ledger.declared import tables_in
 from discreet.ledger.receipt import Receipt
 from discreet.ledger.snapshot import SnapshotId
-from discreet.release.own_table import OwnTable
-from discreet.table.unit import Keys, Unit
-from discreet.vault.succession import go_over, taking_of, unwritten
+from discreet.table.unit import Keys
+from discreet.vault.succession import current_snapshots, go_over, taking_of, unwritten
 
 if TYPE_CHECKING:
     from discreet.table.snapshot import Snapshot
@@ -47,22 +47,30 @@ class Erasure:
 
 def erase_people(vault: "Vault", ids: object) -> Erasure:
     """Take everybody out whom a table of ids names, and keep them out; see `Vault.erase`."""
-    from discreet.table.erase import keys_named_in
+    from discreet.table.erase import column_of_ids, keys_named_in
     from discreet.table.open import open_source
 
-    unit = vault.ledger.header.get("unit")
-    if unit is None:
-        raise UnsupportedQuery(NO_IDS)
-    key = vault._own.key()
-    gone = keys_named_in(open_source(ids), Unit.from_json(unit).id, key, on_roster=vault._own.roster is not None)
+    columns = _columns_of_ids(vault)
+    source, own = open_source(ids), vault._own
+    gone = keys_named_in(source, column_of_ids(source, columns), own.key(), on_roster=own.roster is not None)
     taken = _written_without(gone, vault)
     receipt = go_over(vault, taken, vault.ledger.note_erasure)
     return Erasure(receipt, taken.number, tuple(_beyond(taken, vault)))
 
 
+def _columns_of_ids(vault: "Vault") -> Sequence[str]:
+    """What the columns are called that tell people apart: of several tables each may have its own."""
+    unit = vault.ledger.header.get("unit")
+    if unit is not None:
+        return (unit["id"],)
+    if not vault._all:
+        raise UnsupportedQuery(NO_IDS)
+    return tuple(dict.fromkeys(table.id for table in tables_in(vault.ledger.header) if table.id is not None))
+
+
 def _written_without(gone: Keys, vault: "Vault") -> SnapshotId:
     try:
-        return of_the_current(vault._own, lambda snapshot: taking_of(vault).without(gone, snapshot))
+        return of_the_current(vault, lambda snapshots: taking_of(vault).without(gone, snapshots))
     except OSError:
         raise unwritten(vault.path, "the snapshot without them", ", and they are in it") from None
 
@@ -75,26 +83,32 @@ def kept_out(vault: "Vault") -> Keys | None:
     if vault.ledger.latest("erase") is None:
         return None
     try:
-        return of_the_current(vault._own, erased_in)
+        return of_the_current(vault, lambda snapshots: erased_in(snapshots[0]))
     except TableError:
         raise TableError(LOST_MARK) from None
 
 
-def of_the_current(own: OwnTable, read: "Callable[[Snapshot], Read]") -> Read:
-    """What is read of the snapshot that the vault is over; again where another one was taken meanwhile."""
+def of_the_current(vault: "Vault", read: "Callable[[Sequence[Snapshot]], Read]") -> Read:
+    """What is read of the snapshot that the vault is over, each table of it; again where another one was taken
+    meanwhile."""
     while True:
-        snapshot = own.snapshot()
+        snapshots = current_snapshots(vault)
+        if len({snapshot.id for snapshot in snapshots}) > 1:
+            continue
         try:
-            return read(snapshot)
+            return read(snapshots)
         except TableError:
-            if own.ledger.snapshot == snapshot.id:
+            if vault.ledger.snapshot == snapshots[0].id:
                 raise
             # Whoever took the next one has removed what was being read.
 
 
 def _beyond(taken: SnapshotId, vault: "Vault") -> Iterator[str]:
     ledger = vault.ledger
-    yield f"the table itself, {vault.location}, and the file of ids: a refresh leaves out whom the table still names"
+    places = [over.location for over in vault._all.values()]
+    tables = f"the tables themselves, {', '.join(places)}" if places else f"the table itself, {vault.location}"
+    still = "they still name" if places else "the table still names"
+    yield f"{tables}, and the file of ids: a refresh leaves out whom {still}"
     yield "backups and copies of the vault: whoever is in one is back with it; make a new backup, and remove the others"
     yield "processes at work, which let go of the old snapshot when they are next asked, or end"
     if ledger.publications:

@@ -35,20 +35,26 @@ class VaultLookups(FieldsView):
             raise VaultError("names that begin with discreet_ are Discreet's own; choose another")
         if tables_in(self.ledger.header).find(lookup.name) is not None:
             raise VaultError(f"{name} is the name of the vault's table; choose another")
-        digest = hashlib.sha256(content).hexdigest()
+        own = {"key": lookup.key, "sha256": hashlib.sha256(content).hexdigest()}
+        while not self._is_noted(lookup.name, own):
+            private_folder(self.home / LOOKUPS)
+            file = _file(self.home, lookup.name, own["sha256"])
+            if not file.exists():
+                write_private(file, content)
+            last = self.ledger.last_of(LOOKUPS)
+            noted = lookups_noted(self.ledger)  # and again, where somebody adds another one meanwhile
+            if lookup.name not in noted and self.ledger.note_after(last, LOOKUPS, {**noted, lookup.name: own}):
+                break
+        return lookup
+
+    def _is_noted(self, name: str, own: dict[str, str]) -> bool:
+        """Whether it was added already. Raises VaultError where another one of that name was."""
         noted = lookups_noted(self.ledger)
-        if lookup.name in noted:
-            if noted[lookup.name] == {"key": lookup.key, "sha256": digest}:
-                return lookup
+        if name in noted and noted[name] != own:
             raise VaultError(
                 f"there is a look-up table {name} already, and what was asked with it stays; choose another"
             )
-        private_folder(self.home / LOOKUPS)
-        file = _file(self.home, lookup.name, digest)
-        if not file.exists():
-            write_private(file, content)
-        self.ledger.note(LOOKUPS, {**noted, lookup.name: {"key": lookup.key, "sha256": digest}})
-        return lookup
+        return name in noted
 
     def current(self) -> dict[str, Lookup]:
         """The look-up tables by their names. A file that is not the one that was added raises VaultError."""

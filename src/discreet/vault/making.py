@@ -57,7 +57,7 @@ class Wanted:
     @property
     def said_by_domain(self) -> dict[str, object]:
         """What the domain says itself where it declares several tables, or what they do not go with."""
-        names = ("id", "max_rows", "queries", "roster", "live", "through", "each_period")
+        names = ("id", "max_rows", "queries", "roster", "live", "each_period")
         return {name: getattr(self, name) for name in names}
 
 
@@ -77,9 +77,9 @@ def make_vault(
     if len(tables) > 1 or isinstance(table, Mapping):
         require_plain(tables, **wanted.said_by_domain)
         budget = wanted.budget(tables.rows)
-        make_several(
-            home, text, tables, table, budget, (wanted.discover, wanted.discover_delta), ledger, progress, fitted
-        )
+        require_growing(tables.person, wanted.through, wanted.each_period, live=False, roster=False)
+        discover = wanted.discover, wanted.discover_delta
+        make_several(home, text, tables, table, budget, discover, wanted.through, ledger, progress, fitted)
     else:
         _make_over_one(home, text, tables.tables[0].domain, table, wanted, ledger, progress, fitted)
 

@@ -12,6 +12,7 @@ from discreet.answer.others import Others
 from discreet.domain.domain import Domain
 from discreet.ledger.books import Books
 from discreet.ledger.charge import Charge, Record
+from discreet.ledger.snapshot import Era
 from discreet.release.gate import Gate
 from discreet.release.release import Recorded, Release
 
@@ -74,6 +75,20 @@ class Memory:
     @cached_property
     def known(self) -> Known:
         return Known(self.domain, self.ledger, self.recorded, self.facts)
+
+    def earlier(self) -> list[Known]:
+        """The same of the snapshots that people were taken out of, the latest first."""
+        eras = self.ledger.eras
+        for era in self._of_eras.keys() - set(eras):
+            del self._of_eras[era]
+        return [self._of_era(era) for era in reversed(eras)]
+
+    def _of_era(self, era: Era) -> Known:
+        return self._of_eras.setdefault(era, Known(self.domain, self.ledger, self.recorded, era=era))
+
+    @cached_property
+    def _of_eras(self) -> dict[Era, Known]:
+        return {}
 
     @cached_property
     def everything(self) -> "dict[tuple[object, ...], Everything | None]":

@@ -11,6 +11,7 @@ from discreet.exact import Number
 from discreet.fit import Fitted
 from discreet.home import fill_home, new_home
 from discreet.ledger.budget import Budget
+from discreet.ledger.growth import CLOSED
 from discreet.noise.bits import Bits
 from discreet.postgres_address import of_vault
 from discreet.progress import Progress
@@ -63,12 +64,14 @@ def make_several(
     table: object,
     budget: Budget,
     discover: tuple[Number | None, Number | None],
+    through: str | None,
     ledger: str | None,
     progress: Progress,
     fitted: Fitted | None,
 ) -> None:
     """Make the folder of a vault over several tables, for people who have so many rows in all of them. `discover` are
-    the parts of ε and δ that find values which the domain does not declare."""
+    the parts of ε and δ that find values which the domain does not declare; `through` the last period that is complete
+    in tables that grow."""
     from discreet.release.discover import search_tables, with_found
     from discreet.table.open import locate
     from discreet.table.unit import Unit
@@ -86,13 +89,14 @@ def make_several(
             text = with_found(text, search.found_in(opened[name], unit, key, Bits(), progress), name)
         tables = parse_tables(text) if searches else tables
         prices = {f"{name}.{own}": paid for name, search in searches.items() for own, paid in search.to_json().items()}
-        taking = Taking(tables.person, None, None, key, aside, progress, fitted, tables=tables)
+        taking = Taking(tables.person, None, None, key, aside, progress, fitted, None, through, tables)
         header = {
             "vault_id": Bits().words(2).tobytes().hex(),
             "budget": budget.over(tables.rows).to_json(),
             "domain": text,
             "rows": [[one.name, one.max_rows] for one in tables],
             "snapshot": taking.take(opened, 1).to_json(),
+            **({} if through is None else {CLOSED: through}),
             **({"discovered": prices} if prices else {}),
         }
         journal = ledger and of_vault(ledger, str(header["vault_id"]))

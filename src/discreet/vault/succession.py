@@ -1,6 +1,6 @@
 """How a vault goes over to another snapshot: at a refresh, an append and an erasure."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -71,6 +71,7 @@ def refresh_all(
     unless_same: bool,
     progress: Progress,
     fitted: Fitted | None,
+    erased: "Keys | None",
 ) -> Receipt:
     """The same of all tables at once: those whose source is not given are read where they were."""
     from discreet.vault.several import open_sources, require_names
@@ -79,8 +80,9 @@ def refresh_all(
     if live:
         raise UnsupportedQuery("several tables are read into a snapshot: leave out live")
     given = require_names({} if table is None else table, tables, every=False)
+    closed = _require_all_named(vault, given)
     sources = {name: given.get(name, over._own.locate()) for name, over in vault._all.items()}
-    taking = Taking(vault.domain, None, None, vault._own.key(), vault.path, progress, fitted, tables=tables)
+    taking = taking_of(vault, progress, fitted, erased, closed)
     try:
         before = _whole_snapshot(vault) if unless_same else ()
         taken = taking.take(open_sources(sources), 1 if now is None else now.number + 1, False, before)
@@ -92,6 +94,20 @@ def refresh_all(
     return receipt
 
 
+def _require_all_named(vault: "Vault", given: Mapping[str, object]) -> str | None:
+    """The last period that is closed, where tables grow: each is read up to there, and those that rows were appended to
+    are not where they were."""
+    closed = vault.ledger.closed_period
+    growing = [name for name, over in vault._all.items() if over.ledger.horizon.growing is not None]
+    missing = [name for name in growing if name not in given]
+    if missing and vault.ledger.last_of("append") > vault.ledger.last_of("refresh"):
+        raise VaultError(
+            f"rows were appended to {', '.join(growing)} since they were read: say where all rows of {missing[0]} are "
+            f"(--table {missing[0]}=…), as a new snapshot has what is read now, up to {closed}, and nothing else"
+        )
+    return closed
+
+
 def taking_of(
     vault: "Vault",
     progress: Progress = silent,
@@ -99,11 +115,15 @@ def taking_of(
     erased: "Keys | None" = None,
     closed: str | None = None,
 ) -> Taking:
-    """How a vault over one table takes a snapshot."""
+    """How a vault takes a snapshot."""
     from discreet.table.unit import Unit
 
+    key = vault._own.key()
+    if vault._all:
+        tables = tables_in(vault.ledger.header)
+        return Taking(tables.person, None, None, key, vault.path, progress, fitted, erased, closed, tables)
     unit, roster = vault.ledger.header.get("unit"), vault._own.roster
-    whose = unit and Unit.from_json(unit), roster and roster(), vault._own.key()
+    whose = unit and Unit.from_json(unit), roster and roster(), key
     return Taking(vault.ledger.horizon, *whose, vault.path, progress, fitted, erased, closed)
 
 
@@ -124,10 +144,15 @@ def unwritten(home: Path, what: str = "the snapshot", because: str = "") -> Vaul
     return VaultError(f"{what} cannot be written to {home}; the one before stays{because}: is there space for it?")
 
 
+def current_snapshots(vault: "Vault") -> "Sequence[Snapshot]":
+    """What the vault is over, each table of it, each as it is when it is opened."""
+    return [over._own.snapshot() for over in vault._all.values() or [vault]]
+
+
 def _whole_snapshot(vault: "Vault") -> "Sequence[Snapshot]":
-    """What the vault is over, each table of it, if it is a snapshot that can be opened."""
+    """The same, if it can be opened."""
     with suppress(DiscreetError):
-        return [over._own.snapshot() for over in vault._all.values() or [vault]]
+        return current_snapshots(vault)
     return ()
 
 

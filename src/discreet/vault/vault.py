@@ -19,6 +19,7 @@ from discreet.account import (
     plan_text,
     plot_budget,
 )
+from discreet.answer.as_of import foreseen_of, repeating, said_of
 from discreet.answer.ask import ask, explain
 from discreet.answer.desk import Desk
 from discreet.answer.policy import Policy, Wish, exponential_like
@@ -448,11 +449,12 @@ class Vault(NotebookView):
         memory = over._memory  # of one domain, also where rows are appended meanwhile
         asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
         purchase = Purchase(over._gate.over(memory.domain), over.policy.limits)
+        desk = repeating(asked, wish, desk, memory.earlier())
         if isinstance(asked, Question):
-            return ask(asked, wish, desk, purchase)
+            return said_of(ask(asked, wish, desk, purchase), desk)
         from discreet.answer.statement import ask_statement  # most questions have no public half
 
-        return ask_statement(asked, wish, desk, purchase)
+        return said_of(ask_statement(asked, wish, desk, purchase), desk)
 
     @staticmethod
     def _require_model(estimate: str, **sharper: object) -> None:
@@ -500,12 +502,14 @@ class Vault(NotebookView):
 
             how = {"weights": weights, "relax": relax, "compound_size": compound_size}
             return explain_over([over, *others], sql, wish, how)
-        asked, desk = over._memory.question(sql), over._desk.relaxing(relax, weights, compound_size)
+        memory = over._memory
+        asked, desk = memory.question(sql), over._desk_of(memory).relaxing(relax, weights, compound_size)
+        desk = repeating(asked, wish, desk, memory.earlier())
         if isinstance(asked, Question):
-            return explain(asked, wish, desk)
+            return foreseen_of(explain(asked, wish, desk), desk)
         from discreet.answer.foreseen_statement import explain_statement
 
-        return explain_statement(asked, wish, desk)
+        return foreseen_of(explain_statement(asked, wish, desk), desk)
 
     def asked_by(self, asker: Asker, slots: Slots | None = None) -> "Vault":
         """The same vault, with every charge in somebody's name and within what they may spend; and every answer
@@ -630,10 +634,9 @@ class Vault(NotebookView):
 
         if currency is not None:
             require_currency(self.ledger.budget, currency)
-        if self._all:
-            return refresh_all(self, table, live, unless_same, progress, fitted)
         erased = None if readmit else kept_out(self)
-        return refresh(self, table, live, unless_same, progress, fitted, erased)
+        take = refresh_all if self._all else refresh
+        return take(self, table, live, unless_same, progress, fitted, erased)
 
     def append(
         self,
@@ -643,8 +646,9 @@ class Vault(NotebookView):
         progress: Progress = silent,
         fitted: Fitted | None = None,
     ) -> Receipt:
-        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own is.
-        With `through` those of all periods up to that one, 2026-12 say. They are closed then.
+        """Take in the rows of the next period, of a table that grows: from `table`, or from where the vault's own
+        is; of several tables that grow, from a mapping of their names to sources, and from where the others are. With
+        `through` those of all periods up to that one, 2026-12 say. They are closed then.
 
         Rows of other periods are left out; the domain may refuse those of closed ones. Rows that are there stay as they
         were, so that what was released stays true, answers on and costs nothing again; and nothing that was spent
@@ -654,9 +658,9 @@ class Vault(NotebookView):
         from discreet.vault.append import append_rows
         from discreet.vault.at_append import publish_standing
 
-        self._require_alone("rows are appended", "`discreet refresh` takes all of them anew, and levels what is spent")
         receipt = append_rows(self, table, through, progress, fitted)
-        publish_standing(self)
+        for over in self._all.values() or [self]:
+            publish_standing(over)
         return receipt
 
     def erase(self, ids: object) -> "Erasure":
@@ -671,8 +675,6 @@ class Vault(NotebookView):
         """
         from discreet.vault.erasure import erase_people
 
-        instead = "take them out of the sources, and `discreet refresh`, which levels what is spent"
-        self._require_alone("people are erased", instead)
         return erase_people(self, ids)
 
     def _groups(self, by: str | Sequence[str]) -> tuple[str, ...]:
