@@ -5,11 +5,12 @@ is that must never be answered; `-- reference:` the SQL that DuckDB is asked ins
 question of it.
 """
 
+import re
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tests.questions.tables import QUESTIONS, VISITS
+from tests.questions.tables import QUESTIONS, TABLES, VISITS
 
 THEMES = {
     "official": "official statistics",
@@ -20,7 +21,7 @@ THEMES = {
     "warehouse": "TPC-H and SSB shapes",
     "adhoc": "everyday SQL",
 }
-LATER, LATER_TITLE = "later", "written after the code"
+LATER, LATER_TITLE = ("later", "further"), "written after the code"
 NEVER = "never"
 UNANSWERED = QUESTIONS / "unanswered.txt"
 _KEYS = ("asks", "refused", "reference")
@@ -50,8 +51,8 @@ def questions() -> tuple[ListedQuestion, ...]:
 
 @cache
 def later_questions() -> tuple[ListedQuestion, ...]:
-    """Those that were written after the code, of another table, to see how far it goes."""
-    return tuple(_read(QUESTIONS / f"{LATER}.sql"))
+    """Those that were written after the code, most of them of another table, to see how far it goes."""
+    return tuple(question for theme in LATER for question in _read(QUESTIONS / f"{theme}.sql"))
 
 
 @cache
@@ -73,7 +74,8 @@ def _read(path: Path) -> list[ListedQuestion]:
             key, _, text = lines.pop(0).removeprefix("-- ").partition(": ")
             said[key] = text
         sql = "\n".join(lines)
-        table = VISITS if path.stem == LATER else "encounters" if "encounters" in sql else "people"
+        tables = (*TABLES[::-1], VISITS) if path.stem in LATER else TABLES[::-1]
+        table = next((table for table in tables if re.search(rf'FROM ["`]?{table}\b', sql)), tables[-1])
         reference = said.get("reference", sql.replace("`", '"'))
         found.append(ListedQuestion(path.stem, said["asks"], sql, table, reference, said.get("refused")))
     return found

@@ -47,6 +47,27 @@ CONDITIONS = [
     ("CASE seen WHEN '2024-05' THEN 1 WHEN '2024-07-01' THEN 1 ELSE 0 END = 1", [4, 6], 0),
     ("CASE (seen) WHEN '2024-05' THEN FALSE ELSE TRUE END", [*range(4), *range(5, 13)], 0),
     ("CASE seen WHEN NULL THEN 1 WHEN '2024-05' THEN 2 ELSE 3 END = 3", [*range(4), *range(5, 13)], 0),
+    ("CASE WHEN FALSE THEN seen ELSE '2024-05' END = '2024-05'", range(13), 0),
+    ("CASE WHEN seen IS NULL THEN '2024-07' ELSE seen END = '2024-07'", [6, 12], 1),
+    ("IF(seen IS NULL, '2024-07', seen) = '2024-07-01'", [6, 12], 1),
+    ("NULLIF(seen, '2024-05') IS NULL", [4, 12], 0),
+    ("NULLIF(seen, '2024-Q2') IS NULL", [3, 4, 5, 12], 0),
+    ("NULLIF(seen, DATE '2024-05-17') IS NULL", [4, 12], 1),
+    ("NULLIF('2024-05', seen) IS NULL", [4], 0),
+    ("NULLIF(seen, NULL) IS NULL", [12], 0),
+    ("seen IS DISTINCT FROM '2024-05'", [*range(4), *range(5, 13)], 0),
+    ("seen IS NOT DISTINCT FROM '2024-05-01'", [4], 0),
+    ("'2024-Q1' IS NOT DISTINCT FROM seen", [0, 1, 2], 0),
+    ("seen IS DISTINCT FROM NULL", range(12), 0),
+    ("COALESCE(seen, '2024-03') = '2024-03'", [2, 12], 1),
+    ("COALESCE(seen, '2024-03') IN ('2024-03', '2024-05')", [2, 4, 12], 1),
+    ("COALESCE(seen, '2024-03') BETWEEN '2024-03' AND '2024-05'", [2, 3, 4, 12], 1),
+    ("GREATEST(seen, '2024-05') = '2024-05'", [*range(5), 12], 1),
+    ("LEAST('2024-05', seen) < '2024-05'", range(4), 0),
+    ("(seen, 1) IN (('2024-05', 1), ('2024-07-01', 1), ('2024-08', 2))", [4, 6], 0),
+    ("(seen, 1) = ('2024-Q1', 1)", [0, 1, 2], 0),
+    ("(seen, 1) <> ('2024-05', 1)", [0, 1, 2, 3, *range(5, 12)], 0),
+    ("'2024-05' IN (seen, NULLIF(seen, '2024-01'))", [4], 1),
 ]
 
 
@@ -64,8 +85,18 @@ def test_days_are_compared_exactly():
     assert codes_of("seen > '2024-01-30'", DAYS)[2] == "seen >= '2024-01-31'"
 
 
+@pytest.mark.parametrize("where", ["COALESCE(seen, '2024-03') = '2024-Q1'", "LEAST(seen, '2024-03') IN ('2024-W05')"])
+def test_the_name_of_no_single_period_is_refused_where_one_is_compared(where):
+    with pytest.raises(UnsupportedQuery, match="is not one month of seen; write it as '2024-01' is"):
+        codes_of(where)
+
+
 @pytest.mark.parametrize(
-    "where", ["seen > 3", "seen = 'soon'", "seen > '2024-13'", "seen = TRUE", "seen < '2024-02-30'"]
+    "where",
+    [
+        *("seen > 3", "seen = 'soon'", "seen > '2024-13'", "seen = TRUE", "seen < '2024-02-30'"),
+        *("NULLIF(seen, 'soon') IS NULL", "seen IS DISTINCT FROM 'soon'", "(seen, 1) IN (('soon', 1))"),
+    ],
 )
 def test_what_is_no_date_is_refused_with_one(where):
     with pytest.raises(UnsupportedQuery, match="seen holds dates; compare it with '2024-01-01' say"):

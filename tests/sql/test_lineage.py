@@ -53,3 +53,18 @@ def test_what_picks_or_counts_numbers_by_their_noise_chooses(number):
 )
 def test_sums_ratios_and_single_lines_do_not(number):
     assert not of(f"SELECT {number} AS x FROM lines").is_chosen
+
+
+def test_a_sub_query_in_from_sees_the_noise_of_the_tables_before_it():
+    inside = "SELECT t.x FROM lines AS a, (SELECT b.n AS x FROM lines AS b WHERE b.g = a.{}) AS t"
+    assert of(inside.format("n")).is_chosen
+    assert not of(inside.format("g")).is_chosen
+    assert of("SELECT t.x FROM lines AS a, (SELECT a.n * 2 AS x) AS t").columns == {"x": True}
+    assert of("SELECT t.x FROM lines AS a, (SELECT a.g * 2 AS x) AS t").columns == {"x": False}
+
+
+def test_a_column_of_the_table_around_is_not_taken_for_one_of_the_same_name():
+    """`a.n` is noisy, though the sub-query's own table has a public column of that name."""
+    public = Lineage({"n": False, "g": False}, lines=3)
+    text = "SELECT (SELECT SUM(p.g) FROM public AS p WHERE p.n < a.n) AS x FROM lines AS a"
+    assert lineage(read_query(text), {"lines": LINES, "public": public}).columns == {"x": True}

@@ -65,6 +65,11 @@ DATES = (
     "STRFTIME(x, '%Y') = '2024'",
     "x + INTERVAL 1 YEAR < DATE '2025-04-01'",
     "x IS NULL",
+    "x IS DISTINCT FROM '2024-12-30'",
+    "DATE '2025-01-01' IS NOT DISTINCT FROM x",
+    "NULLIF(x, '2024') IS NULL",
+    "CASE x WHEN '2025' THEN FALSE WHEN DATE '2024-07-01' THEN TRUE ELSE FALSE END",
+    "(x, 1) IN (('2025', 1), (DATE '2024-07-01', 1))",
 )
 
 
@@ -95,6 +100,14 @@ JOBS = {
     "NOT job = 'Forêt à Zürich'": ["01 Crops & 'tubers'", "06 100% oil | gas", "(other)"],
     "job IS NULL": ["NULL"],
     "'06' = job": ["06 100% oil | gas"],
+    "job IS NOT DISTINCT FROM 'Forêt à Zürich'": ["02 Forêt à Zürich"],
+    "COALESCE(job, '06') = '06'": ["06 100% oil | gas", "NULL"],
+    "CASE job WHEN '01' THEN TRUE WHEN 'Forêt à Zürich' THEN TRUE ELSE FALSE END": [
+        "01 Crops & 'tubers'",
+        "02 Forêt à Zürich",
+    ],
+    "(job, 1) IN (('06', 1), ('Forêt à Zürich', 1))": ["02 Forêt à Zürich", "06 100% oil | gas"],
+    "NULLIF(job, '02') IS NULL": ["02 Forêt à Zürich", "NULL"],
 }
 SHAPES = (
     "SELECT job, COUNT(*) AS n FROM t GROUP BY job HAVING {}",
@@ -113,6 +126,13 @@ def test_a_code_means_in_having_and_outside_what_it_means_in_where(vault, shape,
     text = shape.format(condition.replace(" AND job", " AND m.job") if "m.{}" in shape else condition)
     answer = vault.ask(text, scale="0.001")
     assert sorted(labels[0] or "NULL" for labels, _ in answer.lines) == sorted(JOBS[condition])
+
+
+@pytest.mark.parametrize("condition", [condition for condition in JOBS if "(other)" not in condition])
+def test_a_code_means_in_where_what_it_means_in_having(vault, condition):
+    having = vault.ask(f"SELECT job, COUNT(*) AS n FROM t GROUP BY job HAVING {condition}", scale="0.001")
+    where = vault.ask(f"SELECT COUNT(*) AS n FROM t WHERE {condition}", scale="0.001")
+    assert total(having) == pytest.approx(where.value, abs=1)
 
 
 def test_totals_of_rollup_stay_beside_the_labels(vault):

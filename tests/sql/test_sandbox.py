@@ -11,6 +11,8 @@ from discreet.sql.sandbox import run
 from tests.patience import PATIENCE
 
 TABLE = pa.table({"g": ["x", "y", None], "n": [4.0, 0.0, -1.0]})
+TOGETHER = ", ".join(f"b0 AS a{place}" for place in range(9))
+"""So many tables that their lines are 19,683 together."""
 
 
 def ran(text: str, seconds: float = PATIENCE) -> list[tuple[object, ...]]:
@@ -27,10 +29,22 @@ def ran(text: str, seconds: float = PATIENCE) -> list[tuple[object, ...]]:
         ("WITH w AS (SELECT * FROM b0 WHERE n > 0) SELECT COUNT(*) FROM w", [(1,)]),
         ("SELECT 7 // 2, 7 / 2, 2 ** 3", [(3, 3.5, 8.0)]),
         ("SELECT CASE WHEN g LIKE 'x%' THEN 1 ELSE 0 END FROM b0 ORDER BY g", [(1,), (0,), (0,)]),
+        ("SELECT STRING_AGG(g, ', ' ORDER BY n) FROM b0", [("y, x",)]),
+        (
+            "SELECT STRING_AGG(g, ', ') FILTER (WHERE n > 0), LISTAGG(g, ',') FILTER (WHERE n > 9) FROM b0",
+            [("x", None)],
+        ),
+        (f"SELECT STRING_AGG(a0.g, ', ') FROM {TOGETHER}", [("(longer than 10,000 characters)",)]),
+        ("SELECT t.k FROM b0, (SELECT b0.n * 2 AS k) AS t ORDER BY 1", [(-2.0,), (0.0,), (8.0,)]),
     ],
 )
 def test_a_query_over_its_tables_is_answered(text, expected):
     assert ran(text) == expected
+
+
+def test_a_text_of_several_lines_is_taken_to_be_as_long_as_it_may_be():
+    with pytest.raises(UnsupportedQuery, match="texts of more than 100,000 characters"):
+        ran("SELECT REPLACE(STRING_AGG(g, ','), 'x', 'aaaaaaaaaaa') FROM b0")
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,24 @@ def halves(text, domain):
             1,
         ),
         (
+            "SELECT age, MODE(sex) AS m FROM people GROUP BY age",
+            'SELECT k0 AS "age", (SELECT ARG_MAX(counted.value, counted.n) FROM (SELECT k0 AS "value", a0 AS "n", '
+            'k1 AS "g0" FROM b0 AS b) AS counted WHERE counted.g0 IS NOT DISTINCT FROM k0) AS "m" FROM b1 AS b',
+            2,
+        ),
+        (
+            "SELECT p.sex, COUNT(*) / (SELECT COUNT(*) FROM people q WHERE q.age = 3 AND q.sex = p.sex) AS r "
+            "FROM people p GROUP BY p.sex",
+            'SELECT k0 AS "sex", a0 / (SELECT COALESCE(SUM(grouped."count"), 0) AS "count" FROM (SELECT a0 AS "count", '
+            'k0 AS "k0" FROM b0 AS b) AS grouped WHERE grouped.k0 = k0) AS "r" FROM b1 AS b',
+            2,
+        ),
+        (
+            "SELECT WIDTH_BUCKET(age, 0, 9, 5) AS b, QUANTILE(age, [0.5, 0.9]) AS q FROM people GROUP BY 1 ORDER BY 1",
+            'SELECT k0 AS "b", a0 AS "q_0.5", a1 AS "q_0.9" FROM b0 AS b ORDER BY k0_code',
+            1,
+        ),
+        (
             "SELECT (SELECT COUNT(*) FROM people) / (SELECT COUNT(*) FROM people WHERE sex = 'F') AS r",
             'SELECT (SELECT a0 AS "count" FROM b0 AS b) / (SELECT a0 AS "count" FROM b1 AS b) AS r',
             2,
@@ -170,8 +188,37 @@ def test_a_result_may_have_the_name_of_the_table(people):
             r"PIVOT \(use COUNT\(\*\) FILTER",
         ),
         (
-            "SELECT b.s, t.n FROM (VALUES ('F')) AS b(s), LATERAL (SELECT COUNT(*) n FROM people p WHERE sex = b.s) t",
-            r"LATERAL \(use a sub-query in FROM that is grouped",
+            "SELECT COUNT(*) / 2 FROM people p WHERE age > (SELECT AVG(age) FROM people q WHERE q.sex = p.sex)",
+            "a sub-query does not see the tables around it: group it in FROM",
+        ),
+        ("SELECT p.sex, (SELECT COUNT(*) FROM people q WHERE q.age > p.age) FROM people p GROUP BY p.sex", "around it"),
+        (
+            "SELECT p.sex, (SELECT COUNT(*) FROM people q WHERE q.age = p.age) FROM people p GROUP BY p.sex",
+            "age is neither in GROUP BY nor in an aggregate",
+        ),
+        (
+            "SELECT u.s FROM (VALUES ('F')) AS u(s), (SELECT COUNT(*) n FROM people) AS discreet_grouped",
+            "choose another",
+        ),
+        ("SELECT sex, MODE(age) FROM people GROUP BY ROLLUP (sex)", "MODE is not answered beside ROLLUP"),
+        ("SELECT QUANTILE(age, [0.5])[2] FROM people", "the first one is \\[1\\]"),
+        ("SELECT QUANTILE(age, []) FROM people", "a list of quantiles has 1 to 50 levels"),
+        ("SELECT APPROX_QUANTILES(age, 50) FROM people", "takes 1 to 49 parts"),
+        ("SELECT TO_CHAR(age, 'Month'), COUNT(*) FROM people GROUP BY 1", "supported: TO_CHAR of a date, with YYYY"),
+        (
+            "SELECT WIDTH_BUCKET(age, 0, age, 3), COUNT(*) FROM people GROUP BY 1",
+            "with numbers for low, high and count",
+        ),
+        ("SELECT MAD(age) FROM people", "the function 'MAD' is not supported here, line 1, column 8"),
+        ("SELECT SUM(DISTINCT age) / 2 FROM people", r"SUM\(DISTINCT …\) is not supported"),
+        ("SELECT STRING_AGG(sex, ', ') FROM people", r"SELECT STRING_AGG\(x, ', '\) FROM \(SELECT x, COUNT"),
+        (
+            "SELECT LIST(n) FROM (SELECT COUNT(*) n FROM people GROUP BY sex) t",
+            r"write STRING_AGG\(x, ', ' ORDER BY …\)",
+        ),
+        (
+            "SELECT STRING_AGG(sex, ', ') OVER () FROM (SELECT sex, COUNT(*) n FROM people GROUP BY sex) t",
+            "without OVER",
         ),
         ("WITH discreet_b0 AS (SELECT 1 AS a) SELECT * FROM discreet_b0", "choose another"),
         ("SELECT COUNT(*) / 2 FROM (SELECT age FROM people LIMIT 5) t", "LIMIT"),

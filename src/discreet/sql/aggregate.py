@@ -229,7 +229,13 @@ def _is_numeric_column(node: exp.Expression | None, scope: Scope) -> bool:
 def _summed(node: exp.Sum | exp.Avg, groups: Grouping, filters: tuple[Condition, ...]) -> Aggregate:
     """SUM and AVG of an expression. A sum of one whole number over and over is that many times a count, and one of a
     column's value where something holds is a sum of that column: what was released of those serves it too."""
-    if node.this is None or isinstance(node.this, exp.Distinct):
+    if isinstance(node.this, exp.Distinct):
+        name = node.key.upper()
+        raise UnsupportedQuery(
+            f"{name}(DISTINCT …) is not supported{place_of(node)}: which values occur is known by their counts alone; "
+            f"ask SELECT {name}(x) FROM (SELECT x, COUNT(*) AS n … GROUP BY x) WHERE n > 100, say"
+        )
+    if node.this is None:
         raise refused(node.this, f"{node.key.upper()} of a column or an expression")
     read = read_amount(node.this, groups.scope)
     if isinstance(node, exp.Avg):

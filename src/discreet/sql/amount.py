@@ -18,6 +18,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.exact import number_text
 from discreet.query.cells import LARGEST, Amount, CellTable, Ints, Labelling, joined
 from discreet.query.query import grain_of, grains_of
+from discreet.sql.beside import by_equalities
 from discreet.sql.condition import AllOf, AnyOf, Condition
 from discreet.sql.expression import ClassValues, require_scalar
 from discreet.sql.passes.tree import with_parts
@@ -103,6 +104,7 @@ def read_amount(node: exp.Expression, scope: Scope) -> ReadAmount:
 
     require_scalar(node)
     if has_bins(node, scope, ordinary):
+        node = _by_equalities(node, scope)
         return _of_bins(node, read_polynomial(node, scope, ordinary), scope)
     found = _number(node, scope)
     numbers = [None if value is None else Fraction(value) for value in found.values]
@@ -129,6 +131,7 @@ def read_present(node: exp.Expression, scope: Scope) -> tuple[Condition, tuple[s
 
     require_scalar(node)
     if has_bins(node, scope, ordinary):
+        node = _by_equalities(node, scope)
         try:
             read_polynomial(node, scope, ordinary)
         except UnsupportedQuery:
@@ -138,6 +141,16 @@ def read_present(node: exp.Expression, scope: Scope) -> tuple[Condition, tuple[s
             return _condition(found, found.present), found.notes
     found = value_of(node, scope)
     return cells_where(found, found.present), found.notes
+
+
+def _by_equalities(node: exp.Expression, scope: Scope) -> exp.Expression:
+    """NULLIF and the like of columns in bins as comparisons of them."""
+
+    def bins(column: exp.Column) -> Attribute | None:
+        attribute = None if scope.derived_of(column) is not None else scope.attribute(column)
+        return attribute if isinstance(attribute, Bins) else None
+
+    return by_equalities(node, bins)
 
 
 def _number(node: exp.Expression, scope: Scope) -> ClassValues:

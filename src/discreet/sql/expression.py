@@ -27,12 +27,15 @@ from numpy.typing import NDArray
 from sqlglot import exp
 
 from discreet.domain.attribute import Attribute, Bins, Category, Integer
-from discreet.domain.date import EPOCH, Date
+from discreet.domain.date import EPOCH, Date, days_named
 from discreet.errors import UnsupportedQuery
 from discreet.query.cells import MOST_CELLS, Ints, product_of
+from discreet.sql.beside import as_equality, write_values
 from discreet.sql.monotone import in_orderings, is_monotone
 from discreet.sql.scope import Scope
 from discreet.sql.syntax import place_of, refused
+from discreet.sql.tokens import shown
+from discreet.sql.where_text import identifier, text_literal
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -192,8 +195,9 @@ class _Leaves:
             axis, values, notes = found
             self.notes += notes
             return self._leaf(axis, pa.array(list(values), pa.bool_()))
-        if isinstance(node, exp.Case):
-            node = self._compared(node)
+        node = as_equality(node, self._in_periods_or_bins) or node
+        for attribute, text in write_values(node, self._labelled, _written):
+            _require_no_period(attribute, text)
         for part, child in list(node.args.items()):
             if isinstance(child, exp.Expression):
                 node.set(part, self.with_verdicts(child))
@@ -202,21 +206,22 @@ class _Leaves:
                 node.set(part, read)
         return node
 
-    def _compared(self, case: exp.Case) -> exp.Case:
-        """CASE of a column of periods, with values to compare with, as conditions: 2026-02 names a period there, and
-        is no day."""
-        column = case.this and case.this.unnest()
-        if not isinstance(column, exp.Column) or self.scope.derived_of(column) is not None:
-            return case
-        attribute = self.scope.attribute(column)
-        if not isinstance(attribute, Date) or attribute.period == "day":
-            return case
-        ifs = [
-            exp.If(this=exp.EQ(this=column.copy(), expression=one.this), true=one.args["true"])
-            for one in case.args["ifs"]
-            if not isinstance(one.this, exp.Null)  # which nothing is equal to
-        ]
-        return exp.Case(ifs=ifs, default=case.args.get("default")) if ifs else case
+    def _attribute(self, column: exp.Column) -> Attribute | None:
+        """The attribute that a column is, by itself and not by its hierarchy."""
+        if "leaf" in column.meta or self.scope.derived_of(column) is not None:
+            return None
+        return self.scope.attribute(column)
+
+    def _in_periods_or_bins(self, column: exp.Column) -> Attribute | None:
+        """That of a column of which = means more than being the same value."""
+        attribute = self._attribute(column)
+        return attribute if isinstance(attribute, Date | Bins) else None
+
+    def _labelled(self, column: exp.Column) -> Attribute | None:
+        """That of a column whose values are shown under names of their own."""
+        attribute = self._attribute(column)
+        is_named = isinstance(attribute, Date) or (isinstance(attribute, Category) and any(attribute.titles))
+        return attribute if is_named else None
 
     def _leaf(self, axis: int, values: "pa.Array") -> exp.Column:
         leaf = _Leaf(f"leaf_{self.made}", axis, values)
@@ -341,6 +346,22 @@ class _Leaves:
         for leaf in self.found:
             by_axis.setdefault(leaf.axis, []).append(leaf)
         return {axis: _classes([leaf.values for leaf in leaves]) for axis, leaves in by_axis.items()}
+
+
+def _written(attribute: Attribute, text: str) -> str | None:
+    """A period's name, or a code's label, as the value that it names."""
+    assert isinstance(attribute, Category)
+    code = attribute.named_code(text) if isinstance(attribute, Date) else attribute.code(text)
+    return None if code is None else attribute.values[code]
+
+
+def _require_no_period(attribute: Attribute, text: str) -> None:
+    """Refuse the name of several periods, or of a part of one, where one value is compared."""
+    if isinstance(attribute, Date) and days_named(text) is not None:
+        raise UnsupportedQuery(
+            f"{shown(text)} is not one {attribute.period} of {attribute.name}; write it as "
+            f"{text_literal(attribute.label(0))} is, or compare {identifier(attribute.name)} by itself with it"
+        )
 
 
 def _is_branch(node: exp.Expression) -> bool:

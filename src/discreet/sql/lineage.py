@@ -8,7 +8,10 @@ from sqlglot import exp
 
 from discreet.sql.passes.tree import inner_queries, sources_of
 
-EXTREMES = (exp.Max, exp.Min, exp.ArgMax, exp.ArgMin, exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc)
+EXTREMES = (
+    *(exp.Max, exp.Min, exp.ArgMax, exp.ArgMin, exp.Median, exp.Quantile, exp.PercentileCont, exp.PercentileDisc),
+    exp.GroupConcat,
+)
 SPREADS = (exp.Variance, exp.VariancePop, exp.Stddev, exp.StddevPop, exp.StddevSamp)
 RANKS = (exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile)
 BENT = (exp.Greatest, exp.Least, exp.Abs, exp.Sign)
@@ -58,7 +61,7 @@ def _chosen(node: exp.Expression, scope: Scope, outer: Mapping[str, bool]) -> li
     reading.lineage()
     sources = [table for table in sources_of(node) if isinstance(table, exp.Subquery)]
     for table in sources:
-        found += _chosen(table, scope, outer)
+        found += _chosen(table, scope, reading.columns)
     for inner in inner_queries(node, sources):
         if _query(inner, scope, reading.columns).is_chosen:
             found.append(inner)
@@ -168,7 +171,7 @@ class _Reading:
             self._deep = True
         if any(self.is_noisy(one) for one in (select.args.get("group") or exp.Group()).expressions):
             self._deep = True
-        known = {**self.outer, **{name: noisy for one in self.sources.values() for name, noisy in one.columns.items()}}
+        known = self.columns
         qualified = self.is_noisy(select.args.get("qualify"))
         inner = {**self.scope, **self.sources}
         grouped = self._aggregates() and not select.args.get("group")
@@ -186,7 +189,8 @@ class _Reading:
     def _source(self, table: exp.Expression) -> Lineage:
         if isinstance(table, exp.Table):
             return _renamed(self.scope.get(table.name.lower(), Lineage({})), table.args.get("alias"))
-        return _renamed(_query(table, self.scope, self.outer), table.args.get("alias"))
+        # A sub-query in FROM may name the columns of the tables before it.
+        return _renamed(_query(table, self.scope, self.columns), table.args.get("alias"))
 
     def is_noisy(self, node: exp.Expression | None) -> bool:
         """Whether noise is in an expression. Notes on its way where it picks the largest or the like."""
@@ -224,13 +228,18 @@ class _Reading:
 
     @property
     def columns(self) -> dict[str, bool]:
-        """What stands in reach of its expressions."""
-        return {**self.outer, **{name: noisy for one in self.sources.values() for name, noisy in one.columns.items()}}
+        """What stands in reach of its expressions: by its name, and by its table's and its own."""
+        found = dict(self.outer)
+        for table, one in self.sources.items():
+            found |= {**one.columns, **{f"{table}.{name}": noisy for name, noisy in one.columns.items()}}
+        return found
 
     def _column(self, node: exp.Column) -> bool:
         name = node.name.lower()
         if node.table and node.table.lower() in self.sources:
             return self.sources[node.table.lower()].columns.get(name, False)
+        if node.table and f"{node.table}.{node.name}".lower() in self.outer:
+            return self.outer[f"{node.table}.{node.name}".lower()]
         found = [one.columns[name] for one in self.sources.values() if name in one.columns]
         if found:
             return any(found)

@@ -23,7 +23,7 @@ from discreet.deadline import seconds_left, still_wanted
 from discreet.errors import UnsupportedQuery
 from discreet.sql.engine_words import in_our_words
 from discreet.sql.syntax import NUMBER, place_of, refused
-from discreet.sql.text_growth import check_texts
+from discreet.sql.text_growth import LONGEST_LIST, check_texts
 from discreet.sql.tokens import shown
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ AGGREGATES = (
     *(exp.PercentileDisc, exp.Stddev, exp.StddevPop, exp.StddevSamp, exp.Variance, exp.VariancePop, exp.Corr),
     *(exp.CovarPop, exp.CovarSamp, exp.RegrSlope, exp.RegrIntercept, exp.RegrR2, exp.RegrCount, exp.RegrAvgx),
     *(exp.RegrAvgy, exp.RegrSxx, exp.RegrSxy, exp.RegrSyy, exp.LogicalAnd, exp.LogicalOr, exp.ArgMax, exp.ArgMin),
-    *(exp.Grouping,),
+    *(exp.Grouping, exp.GroupConcat),
 )
 WINDOWS = (
     *(exp.RowNumber, exp.Rank, exp.DenseRank, exp.PercentRank, exp.CumeDist, exp.Ntile, exp.Lag, exp.Lead),
@@ -359,16 +359,23 @@ def _check_node(node: exp.Expression, named: Collection[str]) -> None:
             )
         case exp.Table():
             _check_table(node, named)
-        case exp.Anonymous() if str(node.this).lower() not in NAMED:
-            raise refused(node, SUPPORTED)
         case exp.Anonymous():
+            require_known(node)
             return
         case exp.DataType() if node.this.name not in TYPES:
             known = ", ".join(sorted(TYPES - {"TIMESTAMPNTZ"}))  # how the parser calls TIMESTAMP '…'
             raise UnsupportedQuery(f"the type {shown(node.sql())} is not supported{place_of(node)}; supported: {known}")
         case exp.Lateral() if not isinstance(node.this, exp.Subquery):
             raise refused(node.this, "LATERAL (SELECT …)")
-    if type(node) not in ALLOWED:
+        case exp.Window() if node.this.find(exp.GroupConcat):
+            raise refused(node.this.find(exp.GroupConcat), "STRING_AGG(text, separator ORDER BY …), without OVER")
+    require_known(node)
+
+
+def require_known(node: exp.Expression) -> None:
+    """Refuse a function, or another kind of node, that is on no allow-list."""
+    is_known = str(node.this).lower() in NAMED if isinstance(node, exp.Anonymous) else type(node) in ALLOWED
+    if not is_known:
         raise refused(node, SUPPORTED)
 
 
@@ -409,6 +416,10 @@ def _total(node: exp.Expression) -> exp.Expression:
     match node:
         case exp.Div() | exp.Mod() | exp.IntDiv():
             node.set("expression", _not_zero(node.expression))
+        case exp.GroupConcat() if not isinstance(node.parent, exp.Filter):
+            return _short(node)
+        case exp.Filter(this=exp.GroupConcat()):
+            return _short(node)
         case exp.Sqrt():
             node.set("this", _kept(node.this, exp.GTE))
         case exp.Ln():
@@ -423,6 +434,14 @@ def _total(node: exp.Expression) -> exp.Expression:
         case _ if _is_fragile(node) and not _is_of_groups(node) and not _is_tried_around(node):
             return _Try(this=node.copy())
     return node
+
+
+def _short(joined: exp.Expression) -> exp.Expression:
+    """A text that is put together of many lines, if it is no longer than what texts are taken to be."""
+    length = exp.Length(this=joined.copy())
+    is_short = exp.LTE(this=length, expression=exp.Literal.number(LONGEST_LIST))
+    said = exp.Literal.string(f"(longer than {LONGEST_LIST:,} characters)")
+    return exp.Case(ifs=[exp.If(this=exp.Not(this=exp.paren(is_short)), true=said)], default=joined.copy())
 
 
 class _Try(exp.Func):  # type: ignore[misc]

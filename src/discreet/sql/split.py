@@ -17,10 +17,12 @@ from sqlglot import exp
 
 from discreet.domain.domain import Domain
 from discreet.errors import DomainError, UnsupportedQuery
+from discreet.sql.dialects import spelled
 from discreet.sql.lineage import Lineage
 from discreet.sql.lookup import Lookup, Lookups, no_lookups
 from discreet.sql.parse import parse_select
 from discreet.sql.passes.answer_first import Known, Values, fill_answers, single_values, unanswered
+from discreet.sql.passes.decorrelate import decorrelate
 from discreet.sql.passes.expand_aggregates import expand_aggregates
 from discreet.sql.passes.inline_rows import inline_rows
 from discreet.sql.passes.lift_aggregates import LINE, TABLE, PrivateSelect, lift_aggregates
@@ -118,7 +120,7 @@ def split_over(text: str, domains: Sequence[Domain], lookups: Mapping[str, Looku
 
 def _split_whole(tree: exp.Query, context: "_Context") -> Statement | Stepwise:
     try:
-        return _split(tree, context, {})
+        return _split(spelled(tree), context, {})
     except RecursionError:
         raise UnsupportedQuery("the statement is nested too deeply; write it flatter") from None
 
@@ -140,7 +142,8 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
             "write its number"
         )
     domains = context.domains
-    tree, lookups = public_tables(spell_out(written, context.lookups), context.lookups, domains)
+    plain = decorrelate(spell_out(written, context.lookups), domains)
+    tree, lookups = public_tables(plain, context.lookups, domains)
     tree = inline_rows(tree, domains, lookups)
     tree = expand_aggregates(tree, domains)
     public, private = lift_aggregates(tree, domains)

@@ -206,7 +206,10 @@ INSTEAD = {
     "TO_TIMESTAMP": "TIMESTAMP '2026-01-31 00:00:00'",
     "LOGICAL_OR": "COUNT_IF(condition), whose interval says whether it may be 0",
     "LOGICAL_AND": "COUNT_IF(NOT condition), whose interval says whether it may be 0",
-    "GROUP_CONCAT": "a line for each, and put them together in what reads the answer",
+    "STRING_AGG": "SELECT STRING_AGG(x, ', ') FROM (SELECT x, COUNT(*) AS n … GROUP BY x) WHERE n > 100, say",
+    "LIST": "STRING_AGG(x, ', ' ORDER BY …) over groups, which is a text",
+    "ARRAY_AGG": "STRING_AGG(x, ', ' ORDER BY …) over groups, which is a text",
+    "ARRAY": "QUANTILE(x, [0.25, 0.5, 0.75]) in the SELECT list, or IN ('a', 'b')",
     "ANY_VALUE": "it into GROUP BY: single rows are never shown",
     "FIRST": "it into GROUP BY: single rows are never shown",
     "LAST": "it into GROUP BY: single rows are never shown",
@@ -237,6 +240,8 @@ def _name(node: exp.Expression | None) -> str:
     match node:
         case None:
             return "an empty argument"
+        case exp.GroupConcat():
+            return "STRING_AGG"
         case exp.Anonymous():
             return f"the function {shown(str(node.this))}"
         case exp.Column():

@@ -17,6 +17,8 @@ MOST_IN_LINE = 4 * MOST_CHARACTERS
 COLUMN = 100
 """Characters that a column of a table is taken to have. Where a domain's own labels have more, the bound is as much
 higher."""
+LONGEST_LIST = 10_000
+"""Characters of a text that STRING_AGG makes: of longer ones it is said that they are."""
 SOURCES = ("from_", "joins", "laterals")
 FIRST_PARTS = ("with_", *SOURCES)
 """Parts of a SELECT whose columns the others may name."""
@@ -75,6 +77,8 @@ def _grown(node: exp.Expression, parts: list[tuple[str, int]], widest: int) -> i
             return len(node.this)
         case exp.Column():
             return widest
+        case exp.GroupConcat():
+            return LONGEST_LIST
         case exp.ConcatWs():
             return sum(sizes) + len(sizes) * sizes[0]
         case exp.DPipe() | exp.Concat():

@@ -19,6 +19,7 @@ from discreet.sql.passes.qualify import Names, qualify
 from discreet.sql.passes.relation import Code, Relation, Relations, Results, TableRows, renamed
 from discreet.sql.passes.tables import Domains
 from discreet.sql.passes.tree import (
+    OURS,
     group_texts,
     inner_queries,
     public_parts,
@@ -27,6 +28,7 @@ from discreet.sql.passes.tree import (
     sources_of,
     value_queries,
 )
+from discreet.sql.sandbox import require_known
 from discreet.sql.syntax import NO_AGGREGATE, OWN, only, place_of, refused
 from discreet.sql.tokens import shown
 
@@ -37,6 +39,8 @@ def inline_rows(tree: exp.Query, domains: Domains, lookups: Mapping[str, Lookup]
     if isinstance(relation, TableRows) and relation.lines is not None:
         raise UnsupportedQuery(f"{HIDDEN}; {form_of(domains[relation.table])}")
     if not isinstance(relation, Results):
+        for call in tree.find_all(exp.Func):  # an aggregate that is not known is none of rows
+            require_known(call)
         raise UnsupportedQuery(NO_AGGREGATE)
     return relation.tree
 
@@ -146,7 +150,7 @@ class _Inliner:
     def _source(self, table: exp.Expression, scope: Relations) -> Relation:
         match table:
             case exp.Subquery():
-                if table.alias.lower().startswith(OWN):
+                if table.alias.lower().startswith(OWN) and not table.meta.get(OURS):
                     raise UnsupportedQuery(f"names that begin with {OWN} cannot be given; choose another")
                 return renamed(self.query(table, scope), table.args.get("alias"))
             case exp.Table(this=exp.Identifier()):

@@ -10,6 +10,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.sql.passes.grouping_sets import grouping_sets
 from discreet.sql.passes.tables import Domains, domain_of
 from discreet.sql.passes.tree import (
+    OUTER,
     is_aggregate,
     is_aggregated,
     lines_of,
@@ -114,7 +115,7 @@ class _Lifter:
     def _public(self, node: exp.Expression) -> exp.Expression:
         """An expression over attributes as one over a block's columns."""
         if isinstance(node, exp.Query):
-            return node.copy()
+            return self._query(node)
         key = self.keys.get(text_of(node.unnest())) if self.keys and not isinstance(node, exp.Literal) else None
         if key is not None:
             return exp.column(key, table=TABLE)
@@ -129,6 +130,14 @@ class _Lifter:
         if is_aggregate(node):
             return exp.column(self._call(node), table=TABLE)
         return map_children(node, self._public)
+
+    def _query(self, node: exp.Query) -> exp.Expression:
+        """A sub-query of results, with what it names of the groups around it as columns of their block."""
+        found = node.copy()
+        for outer in [*found.find_all(exp.Anonymous)]:
+            if outer.this == OUTER:
+                outer.replace(self._public(outer.expressions[0]))
+        return found
 
     def _grouping(self, node: exp.Grouping) -> exp.Expression:
         """GROUPING(a, b): a bit for each, 1 where the line's set does not group by it."""

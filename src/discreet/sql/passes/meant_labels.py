@@ -12,13 +12,14 @@ from typing import Literal
 import sqlglot
 from sqlglot import exp
 
-from discreet.domain.attribute import Category
+from discreet.domain.attribute import Attribute, Category
 from discreet.domain.date import Date, Period
 from discreet.domain.domain import Domain
+from discreet.sql.beside import as_equality, write_values
 from discreet.sql.codes import Codes
 from discreet.sql.condition import Atom, atoms
 from discreet.sql.moments import DAYS, MOMENTS
-from discreet.sql.passes.tree import children, inner_queries, qualifier_of, sources_of
+from discreet.sql.passes.tree import LATERAL, children, inner_queries, qualifier_of, sources_of
 from discreet.sql.question import GroupColumn, Question
 from discreet.sql.scope import Scope
 from discreet.sql.where import is_ordinary, read_condition
@@ -95,7 +96,8 @@ class _Meaning:
         every: dict[str, Labelled] = {}
         for source in sources_of(select):
             is_table = isinstance(source, exp.Table)
-            inner = tables.get(source.name.lower(), {}) if is_table else self.query(source, tables, outer)
+            around = columns if source.meta.get(LATERAL) else outer
+            inner = tables.get(source.name.lower(), {}) if is_table else self.query(source, tables, around)
             under = source.this if isinstance(source, exp.Subquery) else source
             inner = _renamed(inner, under, source.args.get("alias"))
             every |= inner
@@ -119,13 +121,23 @@ class _Meaning:
         """Rewrite the conditions and the calculations with dates in an expression, from the inside out."""
         if id(node) in leave:
             return
+
+        def known(column: exp.Column) -> Attribute | None:
+            of = _labelled(column, columns)
+            return of if isinstance(of, Category) else None
+
+        equal = as_equality(node, lambda column: of if isinstance(of := known(column), Date) else None)
+        if equal is not None:
+            node.replace(equal)
+            node = equal
         for _, child in [*children(node)]:
             self._rewrite(child, columns, leave)
-        if isinstance(node, CONDITIONS):
-            changed = self._condition(node, columns)
-            if changed is not None:
-                node.replace(changed)
-        elif _is_of_dates(node):
+        changed = self._condition(node, columns) if isinstance(node, CONDITIONS) else None
+        if changed is not None:
+            node.replace(changed)
+        else:
+            write_values(node, known, _label)
+        if _is_of_dates(node):
             for _, child in [*children(node)]:
                 of = _labelled(child.unnest(), columns)
                 if isinstance(of, Date):
@@ -167,6 +179,14 @@ class _Meaning:
         if any(_makes_dates(value) for value in _values(node, column)):
             column.replace(_first_day(column, attribute))
         return None
+
+
+def _label(attribute: Attribute, text: str) -> str | None:
+    """A value, or the first day of a period, as its label."""
+    assert isinstance(attribute, Category)
+    is_other_day = isinstance(attribute, Date) and text not in attribute.values
+    code = None if is_other_day else attribute.code(text)
+    return None if code is None else attribute.label(code)
 
 
 def _either(one: Labelled | None, other: Labelled | None) -> Labelled | None:

@@ -13,6 +13,7 @@ from discreet.errors import UnsupportedQuery
 from discreet.sql.passes.relation import TableRows
 from discreet.sql.passes.tables import rows_of
 from discreet.sql.passes.tree import (
+    OUTER,
     has_aggregate,
     is_aggregated,
     is_star,
@@ -76,9 +77,14 @@ class Names:
     """How long the expressions were that columns stood for."""
 
     def column(self, node: exp.Expression) -> exp.Expression:
-        """An expression over these rows as one over attributes; sub-queries, whose names are their own, are left."""
+        """An expression over these rows as one over attributes; sub-queries, whose names are their own, are left but
+        for what is marked in them."""
         if isinstance(node, exp.Query):
-            return node.copy()
+            found = node.copy()
+            for outer in [*found.find_all(exp.Anonymous)]:
+                if outer.this == OUTER:
+                    outer.set("expressions", [self.column(one) for one in outer.expressions])
+            return found
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Identifier):
             return self._attribute(node)
         return with_parts(node, self.column)

@@ -1,5 +1,5 @@
-"""Spell out: forms that say what another one says are written as that one: FETCH as LIMIT, EXISTS of look-ups as IN,
-ANY_VALUE of what is grouped by as that."""
+"""Spell out: forms that say what another one says are written as that one: FETCH as LIMIT, EXISTS of look-ups and = ANY
+as IN, ANY_VALUE of what is grouped by as that."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,16 @@ from sqlglot import exp
 
 from discreet.errors import UnsupportedQuery
 from discreet.sql.lookup import Lookup
-from discreet.sql.passes.tree import conjuncts, name_of, output_of, place_among, qualifier_of, sources_of, text_of
+from discreet.sql.passes.tree import (
+    LATERAL,
+    conjuncts,
+    name_of,
+    output_of,
+    place_among,
+    qualifier_of,
+    sources_of,
+    text_of,
+)
 from discreet.sql.syntax import place_of
 
 OF_ONE = (exp.AnyValue, exp.First, exp.Last)
@@ -16,11 +25,20 @@ OF_ONE = (exp.AnyValue, exp.First, exp.Last)
 
 def spell_out(tree: exp.Query, lookups: Mapping[str, Lookup]) -> exp.Query:
     """The same statement in forms that the other passes know."""
-    if tree.find(exp.Fetch, exp.Exists, *OF_ONE) is None:
+    if tree.find(exp.Fetch, exp.Exists, exp.Lateral, *OF_ONE) is None and not _quantifiers(tree):
         return tree
     found = tree.copy()
     for fetch in [*found.find_all(exp.Fetch)]:
         fetch.replace(_limit(fetch))
+    for lateral in [*found.find_all(exp.Lateral)]:
+        if isinstance(lateral.this, exp.Subquery):
+            inner = exp.Subquery(this=lateral.this.this, alias=lateral.args.get("alias"))
+            inner.meta[LATERAL] = True
+            lateral.replace(inner)  # the engine sees by itself what such a one names
+    for quantifier in _quantifiers(found):
+        listed = _as_listed(quantifier)
+        if listed is not None:
+            quantifier.parent.replace(listed)
     for exists in [*found.find_all(exp.Exists)]:
         spelled = _as_in(exists, lookups)
         if spelled is not None:
@@ -58,6 +76,34 @@ def _as_group(call: exp.Expression, whole: exp.Expression) -> exp.Expression | N
     items = [item if place is None else select.expressions[place].unalias() for item, place in places]
     value = call.this.unnest()
     return value.copy() if text_of(value) in {text_of(item.unnest()) for item in items} else None
+
+
+def _quantifiers(tree: exp.Expression) -> list[exp.Expression]:
+    """ANY and ALL; of a list the parser takes ALL for a function."""
+    return [one for one in tree.find_all(exp.Any, exp.All, exp.Anonymous) if _is_any(one) or _is_all(one)]
+
+
+def _is_any(node: exp.Expression) -> bool:
+    return isinstance(node, exp.Any)
+
+
+def _is_all(node: exp.Expression) -> bool:
+    return isinstance(node, exp.All) or (isinstance(node, exp.Anonymous) and str(node.this).upper() == "ALL")
+
+
+def _as_listed(quantifier: exp.Expression) -> exp.Expression | None:
+    """x = ANY (…) as x IN (…), and x <> ALL (…) as x NOT IN (…), of a list or a sub-query."""
+    around = quantifier.parent
+    is_asked = isinstance(around, exp.EQ if _is_any(quantifier) else exp.NEQ) and around.expression is quantifier
+    parts = quantifier.expressions if isinstance(quantifier, exp.Anonymous) else [quantifier.this]
+    values = parts[0].unnest() if len(parts) == 1 else None
+    if not is_asked or not isinstance(values, exp.Array | exp.Query):
+        return None
+    if isinstance(values, exp.Array):
+        among = exp.In(this=around.this.copy(), expressions=[one.copy() for one in values.expressions])
+    else:
+        among = exp.In(this=around.this.copy(), query=values.copy().subquery())
+    return among if _is_any(quantifier) else exp.not_(among)
 
 
 def _as_in(exists: exp.Exists, lookups: Mapping[str, Lookup]) -> exp.Expression | None:

@@ -12,6 +12,12 @@ ROWS = f"{OWN}rows"
 """The vault's table, as the passes call it: a WITH may have given its own name to something else."""
 LINES = f"{OWN}lines"
 """The lines of people that a private SELECT reads, in its FROM."""
+OUTER = f"{OWN}outer"
+"""A function around what a sub-query names of the groups of the SELECT that it stands in."""
+OURS = "ours"
+"""A mark at a sub-query in FROM whose name no statement may give."""
+LATERAL = "lateral"
+"""A mark at a sub-query in FROM that names columns of the tables before it."""
 LONGEST_NAME = 60
 AGGREGATE_PARTS = (exp.Filter, exp.WithinGroup, exp.AggFunc)
 NAMED_AGGREGATES = frozenset({"regr_avgx", "regr_avgy", "regr_count", "regr_sxx", "regr_sxy", "regr_syy", "regr_r2"})
