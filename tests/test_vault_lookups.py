@@ -377,6 +377,16 @@ def test_what_other_databases_write_is_refused_with_what_to_write_here(vault, sq
         vault.explain(sql)
 
 
+def test_what_was_refused_for_want_of_a_look_up_table_is_answered_once_it_is_there(vault, tmp_path):
+    sql = "SELECT m.title, COUNT(*) AS n FROM visits v JOIN marks m ON v.code = m.code GROUP BY 1"
+    for _ in range(2):
+        with pytest.raises(UnsupportedQuery, match="there is no table 'marks'"):
+            vault.explain(sql)
+    (tmp_path / "marks.csv").write_text("code,title\n250,sugar\n401,pressure\n")
+    vault.lookups.add(tmp_path / "marks.csv", name="marks", key="code")
+    assert vault.explain(sql, scale=10).cost > 0
+
+
 def test_of_two_that_are_added_at_once_both_are_there(vault, tmp_path, monkeypatch):
     """The note that names all of them is written in a turn: another one that came in between is not left out."""
     other, note = Vault.open(vault.path), Ledger.note_after

@@ -4,6 +4,9 @@
 class DiscreetError(Exception):
     """The root: catching it catches everything that Discreet raises on purpose."""
 
+    may_pass = False
+    """Whether the same may go well at another time, since it depends on how busy the machine is, too."""
+
 
 class DomainError(DiscreetError):
     """A domain description is malformed, maybe at a place in a file, or does not fit the table's columns."""

@@ -44,6 +44,14 @@ def test_averages_of_each_set_are_foreseen_where_counts_are_public(vault: Vault)
     assert told.forecasts[1].halfwidth == pytest.approx(widths[-1], rel=0.2)
 
 
+def test_averages_are_foreseen_where_each_groups_sum_is_public_and_how_many_rows_there_are_in_all(vault: Vault):
+    vault.ask("SELECT age, SUM(income) FROM people GROUP BY age", scale=5)
+    vault.ask("SELECT COUNT(*) FROM people WHERE income IS NOT NULL", scale=5)
+    [told] = vault.explain("SELECT age, AVG(income) AS m FROM people GROUP BY age", scale=50).forecasts
+    assert told.halfwidth > 0
+    assert "averages are foreseen for groups of" in str(told.words)
+
+
 def test_a_sum_of_numbers_that_share_noise_is_as_wide_as_what_is_public_of_it(vault):
     vault.ask("SELECT age, COUNT(*) FROM people GROUP BY age", scale=20)
     vault.ask("SELECT age, sex, COUNT(*) FROM people GROUP BY age, sex", scale=20)

@@ -20,7 +20,7 @@ def pieces(draw):
     return Box(low, high), draw(st.sampled_from([0, 1, 7, 2**61]))
 
 
-@pytest.mark.parametrize("points", [0, 1 << 21], ids=["by sweeping", "at once"])
+@pytest.mark.parametrize("points", [0, 6, 1 << 21], ids=["code by code", "both ways", "at once"])
 @given(many=st.lists(pieces(), max_size=8), everywhere=st.integers(0, 3))
 def test_it_is_the_largest_sum_over_all_points(points, many, everywhere):
     cost = Cost(everywhere, tuple(many))

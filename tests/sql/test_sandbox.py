@@ -303,12 +303,16 @@ def test_no_statement_takes_memory_from_another_that_runs_at_the_same_time():
         del taken
 
 
-def test_a_database_is_used_again_unless_something_failed_in_it():
+def test_a_database_is_used_again_unless_it_was_stopped():
     with sandbox._alone(60):
         pass
     last = sandbox._idle[-1]
-    with pytest.raises(duckdb.Error), sandbox._alone(60) as one:
-        one.execute("SELECT no_such_thing")
+    for text in ("SELECT no_such_thing", "SELECT * FROM nowhere", "SELECT CAST('x' AS INTEGER)"):
+        with pytest.raises(duckdb.Error), sandbox._alone(60) as one:
+            one.execute(text)
+        assert sandbox._idle[-1] is last, text  # the statement's own fault
+    with pytest.raises(duckdb.Error), sandbox._alone(0) as one:
+        one.execute("SELECT COUNT(*) FROM range(10000000000) a, range(10000000000) b")
     assert last not in sandbox._idle
 
 

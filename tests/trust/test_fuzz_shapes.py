@@ -33,11 +33,19 @@ FOUND = {
     "people": (
         "WITH w AS (SELECT sex AS s, COUNT(*) AS n FROM people WHERE 1 >= 21 GROUP BY s) SELECT a.* FROM w a, w b",
         "SELECT COALESCE(sex, '-') AS s, 1 AS n FROM people WHERE age > 60 AND age < 30 GROUP BY COALESCE(sex, '-')",
+        "SELECT education, SUM(children * weight) / SUM(weight) AS m FROM people GROUP BY education "
+        "HAVING REGR_R2(hours, age) > 75",
         "SELECT COVAR_SAMP(hours, children) AS c, REGR_SLOPE(weight, age) AS s, REGR_R2(hours, age) AS r FROM people",
     ),
     "encounters": (
         "SELECT SUM(charges * (9223372036854775808 - 1.0)) AS s FROM encounters",
         "SELECT hospital, SUM(CASE WHEN died = 2023 THEN charges ELSE 0 END) AS s FROM encounters GROUP BY hospital",
+        "SELECT hospital, SUM(charges) AS s FROM encounters GROUP BY hospital",
+        "SELECT COUNT(charges) AS n FROM encounters",
+        "SELECT hospital, AVG(charges) AS m, RANK() OVER (ORDER BY AVG(charges) DESC) AS place FROM encounters "
+        "GROUP BY hospital",
+        "SELECT SUM(charges) AS v FROM (SELECT AVG(0) AS share FROM (SELECT patient, COUNT(*) AS n FROM encounters "
+        "GROUP BY patient) AS per_patient) AS t",
         "WITH w AS (SELECT LEFT(diag_1, 1) AS c, SUM(days) AS m FROM encounters WHERE days > (SELECT AVG(days) FROM "
         "encounters WHERE procedures > 0) GROUP BY c ORDER BY c) SELECT w.*, RANK() OVER (ORDER BY 1) AS place FROM w",
     ),

@@ -125,7 +125,10 @@ def _rows(mean: Mean, count: Count, groups: Sequence[tuple[Codes, Region]], desk
         whole = _known(Count(query.where), [query.where], desk)
         if whole is not None and many:
             each = whole[0] / many
-            return _Rows([each], (f"averages are foreseen for groups of {each:,.4g} rows each, the mean of {many:,}",))
+            return _Rows(
+                [each] * len(groups),
+                (f"averages are foreseen for groups of {each:,.4g} rows each, the mean of {many:,}",),
+            )
     return None
 
 

@@ -62,7 +62,8 @@ class Groups:
 
     def look_up(self, boxes: Sequence[Box]) -> None:
         """Find in one go what `aligned` and `within` say of some boxes: they are soon asked for it one by one."""
-        self._looked_up = self._columns.count, self._found(boxes)
+        if self._columns.count:
+            self._looked_up = self._columns.count, self._found(boxes)
 
     def _found(self, boxes: Sequence[Box]) -> dict[Box, tuple[list[int], list[int]]]:
         """Of each box, the blocks that `aligned` and `within` name."""

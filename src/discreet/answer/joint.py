@@ -127,7 +127,7 @@ class JointSystem:
     """GROUP BYs that are not in it."""
     _solvers: dict[tuple[int, ...], _Solver] = field(default_factory=dict, repr=False)
 
-    @property
+    @cached_property
     def is_trivial(self) -> bool:
         """Whether single counts alone are in it: their combinations are found without it."""
         return all(part.is_count for part in self.parts) and not any(

@@ -24,7 +24,7 @@ MAX_UNITS = 2**62 - 1
 
 
 MOST_POINTS = 1 << 21
-"""A cost's peak is looked for at so many points at once."""
+"""Sums of a cost are made at so many points at once."""
 
 
 def units_up(amount: Fraction) -> int:
@@ -86,82 +86,128 @@ def most_beyond(cost: Cost, other: Cost, whole: Box) -> int:
     """The most units by which a cost is above another at any point of a domain, which is this box; exactly. Where it is
     below everywhere, that is below 0."""
     less = [(box, -units) for box, units in other.regional]
-    pieces = [(whole, cost.everywhere - other.everywhere), *cost.regional, *less]
-    lows, highs = _corners(pieces)
-    ends = np.array(whole.high, np.int64)
-    # Sums of units of both signs only change where a box begins or has ended.
-    changes = [np.unique(np.append(lows[:, axis], highs[:, axis] + 1)) for axis in range(len(ends))]
-    starts = [codes[codes <= end] for codes, end in zip(changes, ends, strict=True)]
-    if sum(abs(units) for _, units in pieces) > MAX_UNITS or prod(map(len, starts)) > MOST_POINTS:
-        return _most_of(pieces, [codes.tolist() for codes in starts], 0)
-    return int(_added_up(pieces, lows, highs, starts).max())
-
-
-def _most_of(pieces: list[tuple[Box, int]], starts: Sequence[Sequence[int]], axis: int) -> int:
-    """The same along one axis after the other."""
-    if axis == len(starts):
-        return sum(units for _, units in pieces)
-    return max(
-        _most_of([piece for piece in pieces if piece[0].low[axis] <= code <= piece[0].high[axis]], starts, axis + 1)
-        for code in starts[axis]
-    )
-
-
-def _corners(pieces: Sequence[tuple[Box, int]]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The lowest and the highest codes of boxes, a row each."""
-    lows, highs = (np.array([getattr(box, end) for box, _ in pieces], np.int64) for end in ("low", "high"))
-    return lows, highs
-
-
-def _added_up(
-    pieces: Sequence[tuple[Box, int]],
-    lows: NDArray[np.int64],
-    highs: NDArray[np.int64],
-    starts: Sequence[NDArray[np.int64]],
-) -> NDArray[np.int64]:
-    """The sums of units at the points that have one of these codes on each axis, with which every box begins. Axes with
-    one code are left out; requires that no sum is beyond 64 bits."""
-    axes = [axis for axis, codes in enumerate(starts) if len(codes) > 1]
-    if not axes:
-        return np.array([sum(units for _, units in pieces)], np.int64)  # all of them have that point
-    first = [np.searchsorted(starts[axis], lows[:, axis]) for axis in axes]
-    behind = [np.searchsorted(starts[axis], highs[:, axis], side="right") for axis in axes]
-    counted, units = np.zeros([len(starts[axis]) + 1 for axis in axes], np.int64), np.array([u for _, u in pieces])
-    for ends in product((0, 1), repeat=len(axes)):
-        corner = tuple(behind[place] if end else first[place] for place, end in enumerate(ends))
-        np.add.at(counted, corner, (-1) ** sum(ends) * units)
-    for axis in range(counted.ndim):
-        np.cumsum(counted, axis=axis, out=counted)
-    return counted[(slice(-1),) * len(axes)]
+    return _most_at_a_point([(whole, cost.everywhere - other.everywhere), *cost.regional, *less])
 
 
 def _peak(pieces: Sequence[tuple[Box, int]]) -> int:
-    """The largest sum of units over boxes with a common point. One is reached at a point on each of whose axes some box
-    begins: where these are not too many, all of them are added up at once."""
-    total = sum(units for _, units in pieces)
-    if len(pieces) < 2:
-        return total
-    lows, highs = _corners(pieces)
-    begins = [np.unique(lows[:, axis]) for axis in range(lows.shape[1])]
-    if total > MAX_UNITS or prod(len(starts) for starts in begins) > MOST_POINTS:
-        return _peak_by_sweeping(list(pieces), 0)
-    return int(_added_up(pieces, lows, highs, begins).max())
+    """The largest sum of units over boxes with a common point."""
+    return sum(units for _, units in pieces) if len(pieces) < 2 else _most_at_a_point(pieces)
 
 
-def _peak_by_sweeping(pieces: list[tuple[Box, int]], axis: int) -> int:
-    """The same along one axis after the other."""
-    total = sum(units for _, units in pieces)
-    if len(pieces) < 2 or axis == len(pieces[0][0].low):
-        return total
-    active = [
-        [piece for piece in pieces if piece[0].low[axis] <= start <= piece[0].high[axis]]
-        for start in {box.low[axis] for box, _ in pieces}
-    ]
-    best = 0
-    for section in sorted(active, key=lambda s: -sum(units for _, units in s)):
-        if sum(units for _, units in section) <= best:
+def _most_at_a_point(pieces: Sequence[tuple[Box, int]]) -> int:
+    """The largest sum of units at a point; of both signs, where one box is around all others."""
+    lows, highs = (np.array([getattr(box, end) for box, _ in pieces], np.int64) for end in ("low", "high"))
+    total = sum(abs(units) for _, units in pieces)
+    return _most(lows, highs, np.array([units for _, units in pieces], np.int64 if total <= MAX_UNITS else object))
+
+
+def _most(lows: NDArray[np.int64], highs: NDArray[np.int64], units: NDArray[Any]) -> int:
+    """The same of boxes as their lowest and highest codes, a row each.
+
+    It is reached at a point on each of whose axes a box begins, or one of negative units has ended. Sums are only made
+    over axes that some box cuts together with others: one axis after the other is left with the most of what is on it,
+    as long as what it is cut with has at most MOST_POINTS such points. Else its codes are tried one by one.
+    """
+    if not lows.shape[1]:
+        return int(units.sum())
+    starts = [_starts(low, high, units) for low, high in zip(lows.T, highs.T, strict=True)]
+    sizes = [len(codes) for codes in starts]
+    first = np.stack([np.searchsorted(codes, low) for codes, low in zip(starts, lows.T, strict=True)], axis=1)
+    behind = np.stack([np.searchsorted(codes, high, "right") for codes, high in zip(starts, highs.T, strict=True)], 1)
+    cut = (first > 0) | (behind < sizes)
+    groups = _cut_alike(cut)
+    order, too_large = _order([axes for axes, _ in groups], sizes)
+    if too_large:
+        axis = max(too_large, key=lambda one: sizes[one])
+        return _most_along(axis, starts[axis], lows, highs, units)
+    fields = [(axes, _added_up(axes, sizes, first[of], behind[of], units[of])) for axes, of in groups]
+    for axis in order:
+        touched = [field for field in fields if axis in field[0]]
+        around = _together([axes for axes, _ in touched])
+        shapes = [[sizes[one] if one in axes else 1 for one in around] for axes, _ in touched]
+        summed = np.zeros([sizes[one] for one in around], units.dtype)
+        for (_, counted), shape in zip(touched, shapes, strict=True):
+            summed += counted.reshape(shape)
+        left = tuple(one for one in around if one != axis)
+        fields = [field for field in fields if axis not in field[0]] + [(left, summed.max(axis=around.index(axis)))]
+    return sum(int(counted) for _, counted in fields)
+
+
+def _starts(low: NDArray[np.int64], high: NDArray[np.int64], units: NDArray[Any]) -> NDArray[np.int64]:
+    """The codes of an axis at which a sum may be the largest."""
+    ended = high[units < 0] + 1
+    return np.unique(np.append(low, ended[ended <= high.max()]))
+
+
+def _cut_alike(cut: NDArray[np.bool_]) -> list[tuple[tuple[int, ...], NDArray[np.intp]]]:
+    """Axes, and the boxes that are cut on them; those that are cut on some of these alone are among them."""
+    kinds, kind_of = np.unique(cut, axis=0, return_inverse=True)
+    kept: list[frozenset[int]] = []
+    place = np.zeros(len(kinds), np.intp)
+    for kind in np.argsort(-kinds.sum(axis=1), kind="stable").tolist():
+        axes = frozenset(np.flatnonzero(kinds[kind]).tolist())
+        around = next((i for i, larger in enumerate(kept) if axes <= larger), None)
+        place[kind] = len(kept) if around is None else around
+        if around is None:
+            kept.append(axes)
+    group = place[kind_of.reshape(-1)]
+    return [(tuple(sorted(axes)), np.flatnonzero(group == i)) for i, axes in enumerate(kept)]
+
+
+def _together(several: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(sorted({axis for axes in several for axis in axes}))
+
+
+def _order(fields: list[tuple[int, ...]], sizes: Sequence[int]) -> tuple[list[int], tuple[int, ...]]:
+    """In which order axes are left with their most: next the one that is cut with the fewest points. And the axes that
+    one is cut with, where these have too many."""
+    order: list[int] = []
+    while waiting := _together(fields):
+        around = {axis: _together([axes for axes in fields if axis in axes]) for axis in waiting}
+        points = {axis: prod(sizes[one] for one in around[axis]) for axis in waiting}
+        axis = min(waiting, key=lambda one: points[one])
+        if points[axis] > MOST_POINTS:
+            return order, around[axis]
+        order.append(axis)
+        left = tuple(one for one in around[axis] if one != axis)
+        fields = [axes for axes in fields if axis not in axes] + [left]
+    return order, ()
+
+
+def _added_up(
+    axes: Sequence[int],
+    sizes: Sequence[int],
+    first: NDArray[np.intp],
+    behind: NDArray[np.intp],
+    units: NDArray[Any],
+) -> NDArray[Any]:
+    """The sums of units at all points of some axes, of boxes from their first to before what is behind them."""
+    if not axes:
+        return np.array(units.sum())
+    counted = np.zeros([sizes[axis] + 1 for axis in axes], units.dtype)
+    for ends in product((0, 1), repeat=len(axes)):
+        corner = tuple((behind if end else first)[:, axis] for axis, end in zip(axes, ends, strict=True))
+        np.add.at(counted, corner, (-1) ** sum(ends) * units)
+    for place in range(counted.ndim):
+        np.cumsum(counted, axis=place, out=counted)
+    return counted[(slice(-1),) * len(axes)]
+
+
+def _most_along(
+    axis: int, codes: NDArray[np.int64], lows: NDArray[np.int64], highs: NDArray[np.int64], units: NDArray[Any]
+) -> int:
+    """The largest sum, with the codes of one axis tried one by one: first where most may come together."""
+    sections = [(lows[:, axis] <= code) & (code <= highs[:, axis]) for code in codes.tolist()]
+    bounds = [int(np.where(units > 0, units, 0)[section].sum()) for section in sections]
+    others = [one for one in range(lows.shape[1]) if one != axis]
+    best: int | None = None
+    for place in sorted(range(len(sections)), key=lambda one: -bounds[one]):
+        if best is not None and bounds[place] <= best:
             break
-        best = max(best, _peak_by_sweeping(section, axis + 1))
+        section = sections[place]
+        most = _most(lows[section][:, others], highs[section][:, others], units[section]) if section.any() else 0
+        best = most if best is None else max(best, most)
+    assert best is not None
     return best
 
 

@@ -42,6 +42,7 @@ WRITTEN = 12
 """… or for a decimal of so many digits."""
 PRESENT = f"{OWN}present_"
 """Before the name of a column in bins: 1 where it has a value, and NULL elsewhere."""
+THE_SAME = "each person adds the same; write 2 * COUNT(*) for SUM(2), or add up a column of the SELECT by person"
 
 
 def expression_text(node: exp.Expression, scope: Scope) -> str:
@@ -73,6 +74,8 @@ def read_labelling(node: exp.Expression, scope: Scope) -> tuple[Labelling, tuple
 
 
 def table_of(found: ClassValues, numbers: Ints, scope: Scope) -> CellTable:
+    if not scope.domain.attributes:
+        raise UnsupportedQuery(THE_SAME)
     if not found.axes:
         first = scope.domain.attributes[0]
         return CellTable((first.name,), (np.zeros(first.size, np.int64),), numbers.reshape(1))

@@ -125,7 +125,8 @@ def evaluate(node: exp.Expression, scope: Scope, verdict: Verdict, exactly: bool
     scope.count_evaluation(cells * (len(leaves.found) + 1))
     columns = dict(zip(axes, product_of(shape), strict=True))
     table = {leaf.name: leaf.of_class(classes[leaf.axis], columns[leaf.axis]) for leaf in leaves.found}
-    result = _run(root, table, cells)
+    is_known = "leaf" in root.meta and root.meta["leaf"].has_type
+    result = table[root.name] if is_known else _run(root, table, cells)
     return ClassValues(axes, tuple(classes[axis] for axis in axes), result, tuple(dict.fromkeys(leaves.notes)))
 
 
@@ -160,6 +161,13 @@ class _Leaf:
     name: str
     axis: int
     values: "pa.Array"
+
+    @property
+    def has_type(self) -> bool:
+        """Whether the engine would give the values back as they are; NULLs alone it takes for numbers."""
+        import pyarrow as pa
+
+        return not pa.types.is_null(self.values.type)
 
     def of_class(self, of_code: Ints, classes: Ints) -> "pa.Array":
         _, first = np.unique(of_code, return_index=True)

@@ -237,7 +237,11 @@ def run_prepared(query: Prepared, tables: Mapping[str, "pa.Table"], seconds: flo
 @contextmanager
 def _alone(seconds: float) -> "Iterator[duckdb.DuckDBPyConnection]":
     """A connection for so long to a database that nobody else uses meanwhile: the bound of its memory is a database's,
-    so that what others ask takes nothing away from it. One in which something failed is not used again."""
+    so that what others ask takes nothing away from it. One that was stopped, ran out of memory or failed by itself is
+    not used again."""
+    import duckdb
+
+    of_the_statement = (duckdb.BinderException, duckdb.CatalogException, duckdb.ConversionException)
     try:
         database = _idle.pop()
     except IndexError:
@@ -247,6 +251,9 @@ def _alone(seconds: float) -> "Iterator[duckdb.DuckDBPyConnection]":
     stop.start()
     try:
         yield connection
+    except of_the_statement:
+        _idle.append(database)
+        raise
     finally:
         stop.cancel()
         connection.close()
@@ -261,12 +268,18 @@ def _in_words(error: Exception, seconds: float) -> UnsupportedQuery:
     words = str(error).partition("\n")[0]
     if isinstance(error, duckdb.InterruptException) or words.startswith("INTERRUPT"):
         still_wanted()
-        return UnsupportedQuery(f"the statement takes longer than {seconds:g} seconds; ask for less at once")
+        return _for_now(f"the statement takes longer than {seconds:g} seconds; ask for less at once")
     if isinstance(error, duckdb.OutOfMemoryException | MemoryError) or words.startswith(("Out of Memory", "malloc")):
-        return UnsupportedQuery(f"the statement takes more than {MEMORY} of memory; ask for less at once")
+        return _for_now(f"the statement takes more than {MEMORY} of memory; ask for less at once")
     if "string size" in words:  # of a batch, in Arrow's buffers
         return _too_wide()
     return UnsupportedQuery(in_our_words(words))
+
+
+def _for_now(words: str) -> UnsupportedQuery:
+    refusal = UnsupportedQuery(words)
+    refusal.may_pass = True
+    return refusal
 
 
 def _too_wide() -> UnsupportedQuery:

@@ -20,7 +20,7 @@ from discreet.errors import DomainError, UnsupportedQuery
 from discreet.sql.dialects import spelled
 from discreet.sql.lineage import Lineage
 from discreet.sql.lookup import Lookup, Lookups, no_lookups
-from discreet.sql.parse import parse, parse_select
+from discreet.sql.parse import parse_select
 from discreet.sql.passes.answer_first import Known, Values, fill_answers, single_values, unanswered
 from discreet.sql.passes.decorrelate import decorrelate
 from discreet.sql.passes.expand_aggregates import expand_aggregates
@@ -37,7 +37,8 @@ from discreet.sql.passes.tables import Domains, domains_of
 from discreet.sql.passes.tree import text_of
 from discreet.sql.question import AggregateColumn, GroupColumn, Question
 from discreet.sql.sandbox import check
-from discreet.sql.syntax import place_of, read_query
+from discreet.sql.syntax import one_select, place_of, query_of, read_query
+from discreet.sql.tokens import read_tokens
 
 __all__ = ["LINE", "TABLE", "Block", "Known", "Statement", "Stepwise", "Values", "noise_of", "read", "split"]
 
@@ -91,15 +92,17 @@ class Stepwise:
 
 def read(text: str, domain: Domain, lookups: Lookups = no_lookups) -> "Question | Statement | Stepwise":
     """What a text asks: one plain SELECT over the table, or a statement in its halves. Raises as `parse` does."""
+    tokens = read_tokens(text)
+    tree = query_of(tokens, text)
     try:
-        return parse(text, domain)
+        return parse_select(one_select(tree, tokens), text, domain)
     except (UnsupportedQuery, DomainError):
-        return split(text, domain, lookups())
+        return _split_whole(tree, _Context(text, domains_of(domain), lookups()))
 
 
 def split(text: str, domain: Domain, lookups: Mapping[str, Lookup] | None = None) -> Statement | Stepwise:
     """The halves of a statement, or what has to be answered before they are known. Raises as `parse` does."""
-    return _read(_Context(text, domains_of(domain), lookups or {}))
+    return _split_whole(read_query(text), _Context(text, domains_of(domain), lookups or {}))
 
 
 def read_over(text: str, domains: Sequence[Domain]) -> "Question | Statement | Stepwise":
@@ -110,14 +113,14 @@ def read_over(text: str, domains: Sequence[Domain]) -> "Question | Statement | S
 def split_over(text: str, domains: Sequence[Domain], lookups: Mapping[str, Lookup]) -> Statement:
     """The halves of a statement over several tables, each of whose private blocks is over one. Raises as `parse` does;
     also where an answer would have to be there before what is asked of another table is known."""
-    found = _read(_Context(text, domains_of(*domains), lookups))
+    found = _split_whole(read_query(text), _Context(text, domains_of(*domains), lookups))
     assert isinstance(found, Statement)
     return found
 
 
-def _read(context: "_Context") -> Statement | Stepwise:
+def _split_whole(tree: exp.Query, context: "_Context") -> Statement | Stepwise:
     try:
-        return _split(spelled(read_query(context.text)), context, {})
+        return _split(spelled(tree), context, {})
     except RecursionError:
         raise UnsupportedQuery("the statement is nested too deeply; write it flatter") from None
 

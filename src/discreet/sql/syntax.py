@@ -13,7 +13,7 @@ from fractions import Fraction
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ParseError
-from sqlglot.tokens import TokenType
+from sqlglot.tokens import Token, TokenType
 
 from discreet.errors import UnsupportedQuery
 from discreet.sql.tokens import check_nothing_is_missing, check_order_of_nulls, read_tokens, shown
@@ -90,7 +90,13 @@ def read_where(text: str, table: str) -> exp.Select:
 
 def read_select(text: str, lines_before: int = 0) -> exp.Select:
     """The syntax tree of the one SELECT that the text holds. Some lines may be ours, not the analyst's."""
-    tree = read_query(text, lines_before, is_plain=True)
+    tokens = read_tokens(text)
+    return one_select(query_of(tokens, text, lines_before), tokens)
+
+
+def one_select(tree: exp.Query, tokens: list[Token]) -> exp.Select:
+    """A query that is one plain SELECT; others are refused."""
+    check_order_of_nulls(tokens)
     if not isinstance(tree, exp.Select):
         raise refused(tree, "one SELECT")
     if tree.args.get("with_"):
@@ -98,9 +104,13 @@ def read_select(text: str, lines_before: int = 0) -> exp.Select:
     return tree
 
 
-def read_query(text: str, lines_before: int = 0, is_plain: bool = False) -> exp.Query:
+def read_query(text: str) -> exp.Query:
     """The same of one query of any form: WITH, UNION and sub-queries too."""
-    tokens = read_tokens(text)
+    return query_of(read_tokens(text), text)
+
+
+def query_of(tokens: list[Token], text: str, lines_before: int = 0) -> exp.Query:
+    """The same of a text that was parted into tokens."""
     first = tokens[0]
     if first.token_type not in (TokenType.SELECT, TokenType.WITH, TokenType.L_PAREN):
         begun = A_COLUMN_EACH if first.text.upper() == "PIVOT" else f"a statement that begins with {shown(first.text)}"
@@ -108,8 +118,6 @@ def read_query(text: str, lines_before: int = 0, is_plain: bool = False) -> exp.
     if [token.text.upper() for token in tokens[1:2]] == ["TOP"] and tokens[2:3] and tokens[2].text.isdigit():
         raise UnsupportedQuery(f"TOP is not supported here; write ORDER BY … LIMIT {tokens[2].text}")
     check_nothing_is_missing(tokens)
-    if is_plain:
-        check_order_of_nulls(tokens)
     try:
         [tree] = _BoundedParser(len(tokens)).parse(tokens, text)
     except ParseError as error:

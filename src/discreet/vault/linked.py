@@ -10,7 +10,7 @@ from discreet.answer.reply import Answer, Explanation
 from discreet.errors import UnsupportedQuery
 from discreet.release.purchase import Purchase
 from discreet.sql.split import Statement, split_over
-from discreet.vault.lookups import read_lookups
+from discreet.vault.lookups import lookups_noted, read_lookups
 
 if TYPE_CHECKING:
     from discreet.vault.public import PublicDesk
@@ -30,7 +30,7 @@ def explain_over(overs: "Sequence[PublicDesk]", sql: str, wish: Wish, relaxing: 
 
 def _read(overs: "Sequence[PublicDesk]", sql: str) -> Statement:
     first = overs[0]
-    return split_over(sql, [over.domain for over in overs], read_lookups(first.path, first.ledger))
+    return split_over(sql, [over.domain for over in overs], read_lookups(first.path, lookups_noted(first.ledger)))
 
 
 def _desks(overs: "Sequence[PublicDesk]", relaxing: Mapping[str, object]) -> dict[str, Desk]:

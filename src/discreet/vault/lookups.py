@@ -1,6 +1,7 @@
 """Look-up tables: public code lists that questions may join with."""
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -41,14 +42,14 @@ class VaultLookups(FieldsView):
             if not file.exists():
                 write_private(file, content)
             last = self.ledger.last_of(LOOKUPS)
-            noted = self.ledger.latest(LOOKUPS) or {}  # and again, where somebody adds another one meanwhile
+            noted = lookups_noted(self.ledger)  # and again, where somebody adds another one meanwhile
             if lookup.name not in noted and self.ledger.note_after(last, LOOKUPS, {**noted, lookup.name: own}):
                 break
         return lookup
 
     def _is_noted(self, name: str, own: dict[str, str]) -> bool:
         """Whether it was added already. Raises VaultError where another one of that name was."""
-        noted: dict[str, Any] = self.ledger.latest(LOOKUPS) or {}
+        noted = lookups_noted(self.ledger)
         if name in noted and noted[name] != own:
             raise VaultError(
                 f"there is a look-up table {name} already, and what was asked with it stays; choose another"
@@ -57,12 +58,17 @@ class VaultLookups(FieldsView):
 
     def current(self) -> dict[str, Lookup]:
         """The look-up tables by their names. A file that is not the one that was added raises VaultError."""
-        return read_lookups(self.home, self.ledger)
+        return read_lookups(self.home, lookups_noted(self.ledger))
 
 
-def read_lookups(home: Path, ledger: Books) -> dict[str, Lookup]:
-    """The look-up tables that a journal names."""
+def lookups_noted(ledger: Books) -> Mapping[str, Any]:
+    """The look-up tables that a journal names: the key and the digest of each."""
     noted: dict[str, Any] = ledger.latest(LOOKUPS) or {}
+    return noted
+
+
+def read_lookups(home: Path, noted: Mapping[str, Any]) -> dict[str, Lookup]:
+    """The look-up tables that were noted."""
     return {name: _read(home, name, about) for name, about in noted.items()}
 
 

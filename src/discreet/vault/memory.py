@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
@@ -21,12 +21,8 @@ if TYPE_CHECKING:
     from discreet.facts.facts import Fact
     from discreet.model.everything import Everything
     from discreet.model.model import Model
-    from discreet.sql.lookup import Lookup
     from discreet.sql.question import Question
     from discreet.sql.split import Statement, Stepwise
-
-QUESTIONS = 256
-"""Size of the cache of parsed SQL statements."""
 
 
 @dataclass(eq=False)
@@ -64,15 +60,17 @@ class Memory:
 
     @cached_property
     def question(self) -> "Callable[[str], Question | Statement | Stepwise]":
-        """Reading SQL takes longer than answering what is known already."""
-        from discreet.sql.split import read  # a parser, which whoever makes a vault does not need
+        """What a statement asks. Reading SQL takes longer than answering what is known already."""
+        # A parser, which whoever makes a vault does not need.
+        from discreet.sql.split import read
+        from discreet.vault.lookups import lookups_noted, read_lookups
+        from discreet.vault.readings import Readings
 
-        return lru_cache(QUESTIONS)(lambda sql: read(sql, self.domain, self._lookups))
-
-    def _lookups(self) -> "dict[str, Lookup]":
-        from discreet.vault.lookups import read_lookups
-
-        return read_lookups(self.home, self.ledger)
+        return Readings(
+            lambda sql, lookups: read(sql, self.domain, lookups),
+            lambda: lookups_noted(self.ledger),
+            lambda noted: read_lookups(self.home, noted),
+        )
 
     @cached_property
     def known(self) -> Known:

@@ -116,7 +116,7 @@ class _Lifter:
         """An expression over attributes as one over a block's columns."""
         if isinstance(node, exp.Query):
             return self._query(node)
-        key = None if isinstance(node, exp.Literal) else self.keys.get(text_of(node.unnest()))
+        key = self.keys.get(text_of(node.unnest())) if self.keys and not isinstance(node, exp.Literal) else None
         if key is not None:
             return exp.column(key, table=TABLE)
         if isinstance(node, exp.Grouping):

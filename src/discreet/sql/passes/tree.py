@@ -156,9 +156,10 @@ def rewrite_selects(tree: exp.Query, change: Callable[[exp.Select], exp.Query]) 
 def _inside_out(query: exp.Expression) -> list[exp.Select]:
     """The SELECTs over rows, in the order in which they are read: WITH, FROM, then the expressions."""
     if reads_rows(query):
+        groups = group_texts(query)
         parts: list[exp.Expression] = [
             *(cte.this for cte in _ctes(query)),
-            *(inner for part in public_parts(query) for inner in public_queries(part, group_texts(query))),
+            *(inner for part in public_parts(query) for inner in public_queries(part, groups)),
         ]
         return [*(found for part in parts for found in _inside_out(part)), query]
     if isinstance(query, exp.Subquery):
@@ -243,6 +244,8 @@ def public_queries(node: exp.Expression, groups: set[str]) -> list[exp.Expressio
     half needs."""
     if isinstance(node, exp.Query):
         return [node]
+    if node.find(exp.Query) is None:  # a look at each, and no text of it
+        return []
     if groups and text_of(node.unnest()) in groups:
         return []
     if isinstance(node, exp.Window):
