@@ -120,6 +120,10 @@ def test_a_look_up_table_is_joined_by_its_key(vault, sql, expected):
         "SELECT COUNT(*) FROM (SELECT chapter FROM icd9) AS t",
         "SELECT COUNT(*) FROM visits v JOIN icd9 i ON v.code = i.code WHERE i.nosuch = 1",
         "SELECT * FROM icd9",
+        # What is said beside a table's name is done or refused, never left out.
+        "SELECT COUNT(*) FROM visits v JOIN icd9 i JOIN words w ON w.word = 'one' ON v.code = i.code",
+        "SELECT COUNT(*) FROM visits v JOIN icd9 AS i(chapter, code, chronic) ON v.code = i.chapter",
+        "SELECT COUNT(*) FROM visits AS v(days, code) JOIN icd9 AS i ON v.code = i.code",
     ],
 )
 def test_another_join_is_refused_and_spends_nothing(vault, sql):

@@ -221,6 +221,9 @@ def test_a_result_may_have_the_name_of_the_table(people):
             "without OVER",
         ),
         ("WITH discreet_b0 AS (SELECT 1 AS a) SELECT * FROM discreet_b0", "choose another"),
+        ("SELECT COUNT(*) / 2 FROM people AS p(sex, age)", "a list of its columns is not supported here"),
+        ("WITH q AS (SELECT sex FROM people) SELECT COUNT(*) FROM q TABLESAMPLE (10 PERCENT)", "a sample is not"),
+        ("WITH q AS (SELECT * FROM people) SELECT COUNT(*) FROM q AS r(a, b)", "name the columns of rows"),
         ("SELECT COUNT(*) / 2 FROM (SELECT age FROM people LIMIT 5) t", "LIMIT"),
         ("SELECT t.age, COUNT(*) / 2 FROM people GROUP BY t.age", "there is no table 't' here"),
         ("SELECT a FROM people UNION ALL SELECT age FROM people", "aggregate each side|attribute 'a'"),
@@ -244,6 +247,13 @@ def test_what_is_neither_half_is_refused_in_words(people, text, words):
 )
 def test_the_forms_that_refusals_of_pivot_and_lateral_name_are_answered(people, text):
     read(text, people)
+
+
+def test_a_with_of_rows_is_read_under_the_names_that_its_columns_are_given(people):
+    named = "SELECT COUNT(*) AS n FROM q AS r(age, sex) WHERE age = 'F' AND sex > 3"
+    [own] = split(f"WITH q AS (SELECT sex, age FROM people) {named}", people).blocks
+    [plain] = split("SELECT COUNT(*) AS n FROM people WHERE sex = 'F' AND age > 3", people).blocks
+    assert own.question.columns[0].query == plain.question.columns[0].query
 
 
 def test_more_blocks_than_are_answered_are_refused(people):

@@ -89,6 +89,18 @@ REFUSED = [
     ("encounters e JOIN patients p USING (sex)", "sex is no key of patients"),
     ("encounters e NATURAL JOIN patients p", "is not supported between tables"),
     ("prescriptions r JOIN patients p ON r.encounter = p.patient", "is no key of these tables"),
+    # What is written beside a name, and would be dropped with the join.
+    ("encounters e JOIN patients p TABLESAMPLE (10 PERCENT) ON e.patient = p.patient", "a sample is not supported"),
+    ("encounters e JOIN patients p PIVOT (SUM(age) FOR sex IN ('F')) ON e.patient = p.patient", "PIVOT"),
+    ("encounters e JOIN old.patients p ON e.patient = p.patient", "a schema before the table's name is not"),
+    ("encounters e JOIN patients AS p(age, sex) ON e.patient = p.patient", "a list of its columns is not supported"),
+    (
+        "encounters e JOIN patients p JOIN wards w ON w.ward = e.ward ON e.patient = p.patient",
+        "a join is not supported",
+    ),
+    (f"(VALUES (1), (2)) AS v(x), {TWO}", "the vault's tables come first"),
+    (f"(SELECT sex, COUNT(*) AS n FROM patients GROUP BY sex) q, {TWO}", "the vault's tables come first"),
+    (f"wards w, {TWO}", "the vault's tables come first"),
 ]
 
 

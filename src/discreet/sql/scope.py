@@ -7,7 +7,7 @@ from sqlglot import exp
 from discreet.domain.attribute import Attribute, Category
 from discreet.domain.domain import Domain
 from discreet.errors import UnknownTable, UnsupportedQuery
-from discreet.sql.syntax import only, refused
+from discreet.sql.syntax import only, only_named, refused
 from discreet.sql.tokens import SHOWN_CHARACTERS, shown
 
 GROUP_SUFFIX = "_group"
@@ -61,12 +61,9 @@ class Scope:
         table = source.this
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
             raise refused(table.this if isinstance(table, exp.Table) else table, f"FROM {domain.name}")
-        only(table, ("this", "alias"), f"FROM {domain.name}")
+        only_named(table, f"FROM {domain.name}")
         if table.name.lower() != domain.name.lower():
             raise UnknownTable(f"there is no table {shown(table.name)}; ask FROM {domain.name}")
-        alias = table.args.get("alias")
-        if alias is not None:
-            only(alias, ("this",), f"FROM {domain.name} AS a_name")
         return cls.over(domain, table.alias or table.name)
 
     @classmethod

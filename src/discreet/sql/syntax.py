@@ -40,6 +40,7 @@ NAMES = {
     "locks": "a lock such as FOR UPDATE",
     "sample": "a sample",
     "pivots": A_COLUMN_EACH,
+    "columns": "a list of its columns",
     "hint": "a hint",
     "db": "a schema before the table's name",
     "rollup": "ROLLUP",
@@ -193,6 +194,15 @@ def only(node: exp.Expression, parts: tuple[str, ...], supported: str) -> None:
         if part not in parts and value:
             name = NAMES.get(part, part.strip("_").replace("_", " ").upper())
             raise UnsupportedQuery(f"{name} is not supported here; supported: {supported}")
+
+
+def only_named(table: exp.Table, supported: str) -> None:
+    """Refuse a table that is more than its name and another one for it: a sample of it, say, a join inside another one,
+    or names of its columns, whose order nobody declared."""
+    only(table, ("this", "alias"), supported)
+    alias = table.args.get("alias")
+    if alias is not None:
+        only(alias, ("this",), f"{supported} AS a_name, and its columns by their own names")
 
 
 NO_AGGREGATE = (

@@ -12,7 +12,7 @@ from discreet.domain.tables import LinkedTable, LinkedTables
 from discreet.errors import DomainError, UnknownTable, UnsupportedQuery
 from discreet.sql.passes.tree import conjuncts, sources_of, text_of
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import place_of, read_query
+from discreet.sql.syntax import only_named, place_of, read_query
 from discreet.sql.tokens import shown
 
 Named = Mapping[str, LinkedTable]
@@ -45,6 +45,10 @@ def _sources(select: exp.Select, tables: LinkedTables) -> list[exp.Table]:
 def _join(select: exp.Select, tables: LinkedTables) -> None:
     """Write a SELECT from tables that are joined along their keys as one from the lowest of them."""
     nodes = _sources(select, tables)
+    if nodes[0] is not sources_of(select)[0]:
+        raise UnsupportedQuery(f"the vault's tables come first{place_of(nodes[0])}, and what is joined to them after")
+    for node in nodes:
+        only_named(node, f"{tables[node.name].name} by its name")
     named = {(node.alias or node.name).lower(): tables[node.name] for node in nodes}
     lowest = _lowest(list(named.values()), len(nodes), tables)
     linked = {lowest.name}
@@ -56,7 +60,6 @@ def _join(select: exp.Select, tables: LinkedTables) -> None:
     alias = next(name for name, table in named.items() if table is lowest)
     others = [join for join in select.args.get("joins") or () if join.this not in nodes]
     own = next(node for node in nodes if (node.alias or node.name).lower() == alias).copy()
-    own.set("joins", None)
     select.set("from_", exp.From(this=own))
     select.set("joins", others or None)
     for column in [one for one in select.find_all(exp.Column) if one.find_ancestor(exp.Select) is select]:

@@ -29,7 +29,7 @@ from discreet.sql.passes.tree import (
     value_queries,
 )
 from discreet.sql.sandbox import require_known
-from discreet.sql.syntax import NO_AGGREGATE, OWN, only, place_of, refused
+from discreet.sql.syntax import NO_AGGREGATE, OWN, only, only_named, place_of, refused
 from discreet.sql.tokens import shown
 
 
@@ -156,12 +156,12 @@ class _Inliner:
             case exp.Table(this=exp.Identifier()):
                 name = table.name.lower()
                 if not table.args.get("db") and name in scope:
-                    return scope[name]
+                    return _of_with(table, scope[name])
                 if not table.args.get("db") and name in self.lookups:
                     only(table, ("this", "alias", "joins"), "a look-up table by its name")
                     return Code(self.lookups[name])
                 if name in self.domains:
-                    only(table, ("this", "alias", "joins"), f"FROM {self.domains[name].name}")
+                    only_named(table, f"FROM {self.domains[name].name}")
                     return TableRows(name)
                 raise UnknownTable(
                     f"there is no table {shown(table.name)}{place_of(table.this)}; ask FROM {self._names}, and "
@@ -228,6 +228,14 @@ class _Inliner:
             raise UnsupportedQuery(f"a sub-query of rows is not supported{place_of(node)}; aggregate it")
         tree = relation.tree
         node.replace(tree if isinstance(node, exp.Query) and not isinstance(node, exp.Subquery) else tree.subquery())
+
+
+def _of_with(table: exp.Table, relation: Relation) -> Relation:
+    """What the name of a WITH stands for, where its columns may be given others. Of results the engine sees to that."""
+    if not isinstance(relation, TableRows):
+        return relation
+    only(table, ("this", "alias"), "a WITH by its name")
+    return renamed(relation, table.args.get("alias"))
 
 
 def _as_operand(tree: exp.Query) -> exp.Query:

@@ -15,7 +15,7 @@ from discreet.sql.passes.qualify import Names
 from discreet.sql.passes.relation import Code, Relation, TableRows
 from discreet.sql.passes.tree import conjuncts, literal_of, qualifier_of
 from discreet.sql.scope import Scope
-from discreet.sql.syntax import place_of
+from discreet.sql.syntax import only_named, place_of
 from discreet.sql.where import value_of
 
 JOINED = "JOIN a_lookup ON column = a_lookup.key, inner or left"
@@ -38,6 +38,8 @@ def join_lookups(
     where = [*rows.where]
     for other, relation in tables[1:]:
         assert isinstance(relation, Code)
+        assert isinstance(other, exp.Table)
+        only_named(other, "a look-up table by its name")
         join, name, lookup = joins[id(other)], qualifier_of(other), relation.lookup
         is_left = _is_left(join)
         names = Names(replace(rows, joined=joined), qualifier_of(table), domain)
