@@ -377,11 +377,8 @@ def test_what_other_databases_write_is_refused_with_what_to_write_here(vault, sq
 
 
 def test_a_sub_query_for_each_line_of_a_look_up_table_is_joined_by_its_groups(vault):
-    assert lines(vault, "SELECT n, (SELECT COUNT(*) FROM visits v WHERE v.days = w.n) AS x FROM words w ORDER BY n") == [
-        ("1", 5),
-        ("2", 5),
-        ("3", 1),
-    ]
+    sql = "SELECT n, (SELECT COUNT(*) FROM visits v WHERE v.days = w.n) AS x FROM words w ORDER BY n"
+    assert lines(vault, sql) == [("1", 5), ("2", 5), ("3", 1)]
 
 
 def test_what_was_refused_for_want_of_a_look_up_table_is_answered_once_it_is_there(vault, tmp_path):
