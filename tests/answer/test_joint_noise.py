@@ -76,6 +76,15 @@ def test_groups_of_one_release_share_their_draws_with_their_sums(vault, group):
     assert len({tuple(line) for line in drawn[all_ages]}) == 10
 
 
+def test_groups_that_were_released_under_another_expression_are_calculated_with(vault):
+    vault.ask("SELECT age, sex, COUNT(*) AS n FROM people GROUP BY age, sex", scale=20)
+    moved = vault.ask("SELECT age + 1 AS x, COUNT(*) AS n FROM people GROUP BY 1", scale=5)
+    doubled = "SELECT n * 2 AS m FROM (SELECT age, COUNT(*) AS n FROM people GROUP BY age) t WHERE n > -99"
+    lines = vault.ask(doubled, scale=5).rows
+    assert [row.value for row in lines] == [2 * row.value for row in moved.rows]
+    assert all(line.high - line.low >= 2 * (row.high - row.low) for line, row in zip(lines, moved.rows, strict=True))
+
+
 def test_numbers_drawn_together_have_the_correlations_and_the_widths_asked_for():
     covariance = np.array([[4.0, -3.0, 0.0], [-3.0, 9.0, 0.0], [0.0, 0.0, 1.0]])
     spreads = [(Draws(1.0, Laplace(Fraction(scale)), 30),) for scale in (2, 3, 1)]

@@ -96,7 +96,10 @@ class JointNoise:
             atoms = self._first(labelled, draw.law) + labelled.in_values(grid)
         else:
             block = self._block(source, Region((grid.box,)))
-            assert block is not None
+            if block is None or not set(block.by) <= set(grid.axes):  # of groups otherwise made: each by its own region
+                for place, estimate in zip(places.tolist(), numbers.values(), strict=True):
+                    self._enter(place, estimate)
+                return
             codes = tuple(grid.codes[:, grid.axes.index(axis)] - block.where.low[axis] for axis in block.by)
             atoms = self._first(block, draw.law) + np.ravel_multi_index(codes, block.values.shape)
         self._entries.append((places, atoms, np.full(len(places), float(numbers.one.grain) * draw.weight)))
