@@ -235,7 +235,7 @@ def test_show_as_json_has_the_numbers_of_python():
 @pytest.mark.parametrize(
     ("arguments", "error", "problem"),
     [
-        (("nothing",), "ArchiveError", "is not a cube"),
+        (("nothing",), "ArchiveError", "there is no folder nothing"),
         (("cube", "sexx"), "UnsupportedQuery", "did you mean sex"),
         (("cube", "sex", "sex"), "UnsupportedQuery", "given twice"),
         (("cube", "sex", "education", "region"), "UnsupportedQuery", "no published cuboid holds"),

@@ -149,7 +149,7 @@ def test_a_description_without_end_is_damaged(publish, tmp_path):
 def test_a_folder_that_is_no_cube_is_a_clear_error(tmp_path):
     with pytest.raises(ArchiveError, match=r"is not a cube: it has no datapackage\.json"):
         Cube.load(tmp_path)
-    with pytest.raises(ArchiveError, match=r"there is no .*/nothing; name the folder of a cube that was published"):
+    with pytest.raises(ArchiveError, match=r"there is no folder .*/nothing; name the folder of a cube"):
         Cube.load(tmp_path / "nothing")
 
 

@@ -68,7 +68,7 @@ def read_package(folder: Path, section: str, form: int, what: str) -> dict[str, 
     sense leads to (LookupError, TypeError, OSError, …), where it is damaged.
     """
     if not folder.exists():
-        raise ArchiveError(f"there is no {folder}; name the folder of {what} that was published")
+        raise ArchiveError(f"there is no folder {folder}; name the folder of {what} that was published")
     if not (folder / PACKAGE).is_file():
         inside = min((str(below.parent) for below in folder.glob(f"*/{PACKAGE}")), default=None)
         name = f"; name one that is in it, {inside}" if inside else ""
