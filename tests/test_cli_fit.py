@@ -91,6 +91,19 @@ def test_whoever_sits_at_the_terminal_is_told_and_asked(
     assert b"berne-by-lake" not in held_in(folder / "vault") + held_in(folder / "state")
 
 
+@pytest.mark.parametrize("share", ["12", "120%", "-1", "some", "nan", "%"])
+def test_a_loss_that_is_no_share_of_the_rows_is_refused_and_not_taken_for_any(folder: Path, share: str) -> None:
+    code, shown, error = run(*INIT, f"--accept-loss={share}")
+    assert (code, "is no share of the rows: 0.2 or 20%" in " ".join((shown + error).split())) == (1, True), error
+    assert not (folder / "vault").exists()
+
+
+@pytest.mark.parametrize(("share", "code"), [("9.9%", 1), ("10%", 0), ("1/10", 0)])
+def test_a_loss_is_accepted_as_a_percentage_too(folder: Path, share: str, code: int) -> None:
+    assert run(*INIT, "--accept-loss", share)[0] == code  # 1 of 10 rows is lost
+    assert (folder / "vault").exists() == (code == 0)
+
+
 def test_a_table_without_rows_makes_no_vault(folder: Path) -> None:
     Path("people.csv").write_text("town,n\n")
     assert run(*INIT)[0] == 1
@@ -109,6 +122,9 @@ def test_a_domain_and_a_table_in_the_wrong_order_are_told_in_the_right_one() -> 
     code, _, error = run("domain", "fit", "people.toml", "people.csv")
     assert code == 1
     assert "the table comes first: discreet domain fit people.csv people.toml" in " ".join(error.split())
+    code, _, error = run("domain", "fit", "people.toml", "a=a.csv", "b=b.csv")
+    assert code == 1
+    assert "the table comes first: discreet domain fit a=a.csv b=b.csv people.toml" in " ".join(error.split())
 
 
 VISITS = "town,who\n" + "Bern,a\n" * 6 + "Bern,\n" * 3 + "Chur,b\nberne-by-lake,b\n"
@@ -253,4 +269,4 @@ def test_of_several_tables_each_is_told_by_its_name_and_why_rows_are_nobodys(mon
     _, shown, error = run(*asked, "--accept-loss", "1")
     assert "people: 9 rows read, 9 kept, 0 lost." in error
     assert "visits: 3 rows read, 2 kept, 1 lost (33.3%)." in error
-    assert "or one that is not in the table above (parent)" in " ".join(error.split())
+    assert "or one that is not of a row kept of the table above (parent)" in " ".join(error.split())

@@ -1,5 +1,7 @@
 """A domain: axes by name, slabs, and a fingerprint of what codes mean."""
 
+from dataclasses import replace
+
 import pytest
 
 from discreet.domain.domain import Domain
@@ -64,6 +66,11 @@ def test_an_unknown_attribute_is_refused_with_near_names(domain: Domain, name: s
     with pytest.raises(DomainError, match="people has no attribute") as refusal:
         domain.axis(name)
     assert hint in str(refusal.value)
+
+
+def test_who_asks_by_the_column_of_people_is_told_what_it_is(domain: Domain) -> None:
+    with pytest.raises(DomainError, match=r"who says who is meant, .* COUNT\(DISTINCT who\), or .* age, sex, income"):
+        replace(domain, person="who").axis("who")
 
 
 def test_a_domain_does_not_change_with_how_the_text_is_written(domain: Domain) -> None:

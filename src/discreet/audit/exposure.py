@@ -132,7 +132,7 @@ def check_promise(read: Replay, spending: Spending) -> Check:
     refreshes, erasures = read.kinds["refresh"], read.kinds["erase"]
     said = [
         f"rows published {counted(len(rows), 'time')}" if rows else "no rows published",
-        f"{counted(refreshes, 'refresh', 'refreshes')}" if refreshes else "one table",
+        f"{counted(refreshes, 'refresh', 'refreshes')}" if refreshes else "never refreshed",
         *([counted(erasures, "erasure")] if erasures else []),
     ]
     return found.check("promise", "Nothing else weakens the promise", ", ".join(said))

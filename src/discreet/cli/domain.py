@@ -131,7 +131,8 @@ def fit(
     from discreet.vault.drafts import fit_domain, fit_tables
 
     if sources[0].endswith(".toml") and domain.suffix != ".toml":
-        raise DomainError(f"the table comes first: discreet domain fit {domain} {sources[0]}")
+        given = " ".join([*sources[1:], str(domain), sources[0]])
+        raise DomainError(f"the table comes first: discreet domain fit {given}")
     several = len(parse_tables(domain_text(domain), domain)) > 1
     if len(sources) > 1 and not several:
         raise DomainError(f"{domain} is of one table, and {len(sources)} sources are given; declare [tables.NAME]")

@@ -4,6 +4,8 @@ from rich.console import Console
 from rich.markup import escape
 
 from discreet.cli.present import table
+from discreet.errors import TableError
+from discreet.exact import parse_exact
 from discreet.fit import ColumnFit, Fit, in_order
 
 CONFIDENTIAL = "exact and confidential: for you, whose table it is; it is kept nowhere"
@@ -18,7 +20,9 @@ def show_fit(fit: Fit, to: Console) -> None:
         f"{of}{fit.rows:,} rows read, {fit.kept:,} kept, {fit.lost:,} lost{share}. [dim]{CONFIDENTIAL}[/]",
         soft_wrap=True,
     )
-    known, bound = ("on the roster", "--max-rows") if fit.table is None else ("in the table above (parent)", "max_rows")
+    known, bound = ("on the roster", "--max-rows")
+    if fit.table is not None:
+        known, bound = "of a row kept of the table above (parent)", "max_rows"
     for left_out, why in (
         (fit.nameless, f"name nobody: they have no id, or one that is not {known}"),
         (fit.beyond_bound, f"are beyond the rows that are kept of one person ({bound})"),
@@ -69,3 +73,15 @@ def _row(column: ColumnFit) -> tuple[str, ...]:
     missing = f"{column.missing:,}" + (f" {column.missing_is}" if column.missing else "")
     unreadable = f"{column.unreadable:,}" + (f" {column.missing_is}" if column.unreadable else "")
     return column.name, f"{column.lost:,}", outside, missing, unreadable, f"{column.rounded:,}", ", ".join(odd)
+
+
+def accepted_share(asked: str) -> float:
+    """The share that --accept-loss means: 0.2, or 20%. What is above all of it is no share: 20 is none."""
+    text = asked.strip()
+    try:
+        share = float(parse_exact(text[:-1]) / 100 if text.endswith("%") else parse_exact(text))
+    except ValueError:
+        share = -1.0
+    if not 0 <= share <= 1:
+        raise TableError(f"--accept-loss {asked} is no share of the rows: 0.2 or 20%, from 0 to 1, which is any")
+    return share

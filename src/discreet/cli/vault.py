@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Done = TypeVar("Done")
 
-ACCEPTED_LOSS = 0.05
+ACCEPTED_LOSS = "5%"
 """The share of rows that may be left out before `init` and `refresh` stop: a table that loses more is mostly misread.
 """
 READING = "reading the table into a snapshot"
@@ -95,8 +95,8 @@ def init(
     ] = False,
     live: Live = False,
     accept_loss: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="stop, or ask, where more than this share of the rows would be left out"),
+        str,
+        typer.Option(metavar="SHARE", help="stop, or ask, where more of the rows would be left out: 0.2, or 20%"),
     ] = ACCEPTED_LOSS,
     quiet: Annotated[bool, typer.Option("--quiet", help="do not look at how the domain fits the table")] = False,
     as_json: Json = False,
@@ -160,11 +160,13 @@ class TakingWords:
     refused: str
     closes: bool = False
     """Whether periods are closed by it, in which nothing can be put right later."""
+    mend: str = "The domain stays as it is: mend the rows"
+    """What to do about the loss instead of accepting it."""
     replaces: bool = False
     """Whether rows that are there go with it, of periods that were closed before."""
 
 
-MAKING = TakingWords("Make the vault nevertheless?", "no vault was made")
+MAKING = TakingWords("Make the vault nevertheless?", "no vault was made", mend="Mend the domain from public documents")
 APPENDING = TakingWords("Append them nevertheless?", "no rows were appended", closes=True)
 REFRESHING = TakingWords(
     "Take the snapshot nevertheless?", "the vault stays over the snapshot that it has", replaces=True
@@ -182,15 +184,16 @@ class _TooManyLost(Exception):
 
 
 def _done_if_it_fits(
-    take: Callable[[Fitted | None], Done], accepted: float | None, words: TakingWords, as_json: bool
+    take: Callable[[Fitted | None], Done], accept_loss: str | None, words: TakingWords, as_json: bool
 ) -> Done:
     """Take a table, and say how its domain fits where somebody sits at the terminal: nowhere else is it written.
 
     Where more is lost than was accepted, whoever sits there is asked, and else it is refused; None accepts whatever is
     lost.
     """
-    from discreet.cli.show_fit import show_fit
+    from discreet.cli.show_fit import accepted_share, show_fit
 
+    accepted = None if accept_loss is None else accepted_share(accept_loss)
     seen: list[Fit] = []
     watched = err.is_interactive and not as_json
 
@@ -236,8 +239,8 @@ def _why_not(accepted: float, words: TakingWords, table: str | None) -> str:
     return (
         f"more than {accepted:.0%} of the rows{of} would be left out, or are no numbers where there should be some, or "
         f"there are no rows: {words.refused}. At a terminal the same command shows why, and of single columns "
-        "`discreet domain fit`: rows without an id, and beyond --max-rows, are left out too. Mend the domain from "
-        "public documents, or say --accept-loss 1"
+        "`discreet domain fit`: rows without an id, and beyond the most that are kept of one person, are left out too. "
+        f"{words.mend}, or say how much may be lost: --accept-loss 20%, or 100% for any"
     )
 
 
@@ -353,10 +356,10 @@ def refresh(
         bool, typer.Option("--again", help="take it whatever the rows hold, and be they those it has; for jobs")
     ] = False,
     accept_loss: Annotated[
-        float | None,
+        str | None,
         typer.Option(
             metavar="SHARE",
-            help=f"stop, or ask, where more than this share of the rows would be left out; {ACCEPTED_LOSS} by default, "
+            help=f"stop, or ask, where more of the rows would be left out: 0.2, or 20%; {ACCEPTED_LOSS} by default, "
             "and with --again any",
         ),
     ] = None,
@@ -427,8 +430,8 @@ def append(
         typer.Option(metavar="PERIOD", help="close all periods up to this one, 2027-02; the next if not said"),
     ] = None,
     accept_loss: Annotated[
-        float,
-        typer.Option(metavar="SHARE", help="stop, or ask, where more than this share of the rows would be left out"),
+        str,
+        typer.Option(metavar="SHARE", help="stop, or ask, where more of the rows would be left out: 0.2, or 20%"),
     ] = ACCEPTED_LOSS,
     quiet: Annotated[bool, typer.Option("--quiet", help="do not look at how the domain fits the table")] = False,
     as_json: Json = False,

@@ -98,6 +98,11 @@ class Domain:
         """The axis of an attribute; an unknown name raises with the near ones."""
         if name in self._axes:
             return self._axes[name]
+        if name == self.person:
+            raise DomainError(
+                f"{name} says who is meant, and nobody is asked about by it: count people, COUNT(DISTINCT {name}), or "
+                f"ask of them by {', '.join(self.names)}"
+            )
         near = difflib.get_close_matches(name, self.names, n=3)
         hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(self.names)}"
         if (value := self._value_like(name)) is not None:

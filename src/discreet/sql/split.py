@@ -159,9 +159,11 @@ def _split(written: exp.Query, context: _Context, known: Known, depth: int = 0) 
     known = {**known, **public_values}
     waiting = {text: query for text, query in waiting.items() if text not in public_values}
     if waiting and len(domains) > 1:
+        person = next((domain.person for domain in domains.values() if domain.person), "id")
         raise UnsupportedQuery(
             f"what is asked of one table depends on the answer of a sub-query{place_of(next(iter(waiting.values())))}, "
-            "which is not done over two tables at once; ask the sub-query by itself, and write its number"
+            "which is not done over two tables at once; ask the sub-query by itself, and write its number. Who has "
+            f"rows in a table is counted there: COUNT(DISTINCT {person}) of it"
         )
     if waiting:
         inner = replace(context, lookups=lookups)

@@ -31,7 +31,8 @@ from discreet.server.mysql.variables import MOST_BYTES
 UNSUPPORTED, NO_PLAIN = 1047, 3159
 NOT_UNDERSTOOD = "the packet was not understood; is this a MySQL client?"
 NO_ENTRY = (
-    "access denied: the password is a token of `discreet user add`, made since this vault was first served over MySQL"
+    "access denied: the password is a token of `discreet user add`, made since this vault was first served over MySQL; "
+    "`discreet user rotate` gives another"
 )
 MOST_PREPARED = 256
 MOST_PARAMETERS = 256
