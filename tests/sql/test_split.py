@@ -200,6 +200,11 @@ def test_a_result_may_have_the_name_of_the_table(people):
             "SELECT u.s FROM (VALUES ('F')) AS u(s), (SELECT COUNT(*) n FROM people) AS discreet_grouped",
             "choose another",
         ),
+        (
+            "SELECT u.s, (SELECT COUNT(*) FROM people p WHERE p.sex = u.s HAVING COUNT(*) > 9) FROM "
+            "(VALUES ('F')) AS u(s)",
+            "does not see the tables around it",
+        ),
         ("SELECT sex, MODE(age) FROM people GROUP BY ROLLUP (sex)", "MODE is not answered beside ROLLUP"),
         ("SELECT QUANTILE(age, [0.5])[2] FROM people", "the first one is \\[1\\]"),
         ("SELECT QUANTILE(age, []) FROM people", "a list of quantiles has 1 to 50 levels"),

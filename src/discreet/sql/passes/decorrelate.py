@@ -76,6 +76,8 @@ def _by_groups(select: exp.Select, domains: Domains) -> exp.Select | None:
         return None
     if not any(map(has_aggregate, select.expressions)):
         return None
+    if select.args.get("having") and not select.args.get("group"):
+        return None  # no line where it is not met, and none of a group that is not there: two things to tell apart
     if _is_over_table(around, domains):
         is_other = sources_of(around)[0].name.lower() != sources_of(select)[0].name.lower()
         if is_other or select.find_ancestor(*PRIVATE, exp.Select) is not around:
