@@ -385,6 +385,33 @@ def test_a_sub_query_for_each_line_of_a_look_up_table_is_joined_by_its_groups(va
     assert lines(vault, sql) == [("1", 5), ("2", 5), ("3", 1)]
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "COUNT(*)",
+        "2 * COUNT(*)",
+        "COUNT(*) + 1",
+        "COUNT(*) FILTER (WHERE days > 1)",
+        "COUNT(DISTINCT days)",
+        "APPROX_COUNT_DISTINCT(days)",
+        "REGR_COUNT(days, days)",
+        "SUM(days)",
+        "COALESCE(SUM(days), -1)",
+        "CASE WHEN COUNT(*) > 3 THEN 1 ELSE 0 END",
+        "SUM(days) / COUNT(*)",
+        "MAX(days)",
+    ],
+)
+def test_a_sub_query_for_a_line_that_has_no_rows_is_what_it_is_of_no_rows(vault, asked):
+    sub = f"(SELECT {asked} FROM visits v WHERE v.code = u.c)"
+    sql = f"SELECT u.c, {sub} AS x FROM (VALUES ('250'), ('999')) u(c) ORDER BY 1"
+    rows = pd.DataFrame({"code": ["250"] * 4, "days": [1, 2] * 2})
+    with duckdb.connect() as engine:
+        engine.register("visits", rows)
+        expected = engine.execute(sql).fetchall()
+    assert lines(vault, sql) == [(code, value if value is None else pytest.approx(value)) for code, value in expected]
+
+
 def test_what_was_refused_for_want_of_a_look_up_table_is_answered_once_it_is_there(vault, tmp_path):
     sql = "SELECT m.title, COUNT(*) AS n FROM visits v JOIN marks m ON v.code = m.code GROUP BY 1"
     for _ in range(2):

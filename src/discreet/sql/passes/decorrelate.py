@@ -14,6 +14,7 @@ from discreet.sql.passes.tree import (
     OUTER,
     conjuncts,
     has_aggregate,
+    is_aggregate,
     name_of,
     output_of,
     place_among,
@@ -23,10 +24,11 @@ from discreet.sql.passes.tree import (
 )
 from discreet.sql.syntax import OWN
 
-GROUPED, KEY = f"{OWN}grouped", f"{OWN}k"
-"""What the numbers of all groups are called, and the columns by which the lines around find theirs."""
+GROUPED, KEY, NUMBER = f"{OWN}grouped", f"{OWN}k", f"{OWN}n"
+"""What the numbers of all groups are called, the columns by which the lines around find theirs, and the numbers that
+are calculated with there."""
 PARTS = {"expressions", "from_", "where", "group", "having", "order", "limit", "offset"}
-COUNTS = (exp.Count, exp.CountIf)
+COUNTS = (exp.Count, exp.CountIf, exp.ApproxDistinct, exp.RegrCount)
 PRIVATE = (exp.Where, exp.AggFunc, exp.Filter, exp.Group)
 """Parts of a SELECT over rows that its private half needs."""
 
@@ -108,8 +110,7 @@ def _found_by(pairs: Sequence[tuple[exp.Expression, exp.Expression]], inner: exp
     places = [_place(one.this, inner.expressions) for one in (order.expressions if order else [])]
     if None in places:
         return None
-    is_one_line = inner.args.get("group") is None
-    outputs = [_read(name, output, is_one_line) for name, output in zip(names, inner.expressions, strict=True)]
+    own, outputs = _of_one_line(inner) if inner.args.get("group") is None else _of_groups(inner)
     found = exp.Select(expressions=outputs)
     if order:
         keys = [one.copy() for one in order.expressions]
@@ -123,7 +124,6 @@ def _found_by(pairs: Sequence[tuple[exp.Expression, exp.Expression]], inner: exp
     equal = []
     groups = inner.args.get("group") or exp.Group()
     items = [*groups.expressions]
-    own = [output_of(output.unalias(), name) for output, name in zip(inner.expressions, names, strict=True)]
     for place, (key, value) in enumerate(pairs):
         own.append(output_of(key, f"{KEY}{place}"))
         items.append(key.copy())
@@ -137,14 +137,37 @@ def _found_by(pairs: Sequence[tuple[exp.Expression, exp.Expression]], inner: exp
     return found
 
 
-def _read(name: str, output: exp.Expression, is_one_line: bool) -> exp.Expression:
-    """An output of a group; of none a count is 0, and what else is asked of rows is NULL."""
-    column: exp.Expression = exp.column(exp.to_identifier(name, quoted=True), table=GROUPED)
-    if is_one_line:
-        column = exp.Sum(this=column)
-        if isinstance(output.unalias().unnest(), COUNTS):
-            column = exp.Coalesce(this=column, expressions=[exp.Literal.number(0)])
-    return output_of(column, name)
+Outputs = list[exp.Expression]
+
+
+def _of_groups(inner: exp.Select) -> tuple[Outputs, Outputs]:
+    """What is asked of each group, and how it is read: as it is."""
+    named = [(name_of(output), output.unalias()) for output in inner.expressions]
+    return [output_of(one, name) for name, one in named], [output_of(_grouped(name), name) for name, _ in named]
+
+
+def _of_one_line(inner: exp.Select) -> tuple[Outputs, Outputs]:
+    """The aggregates of each group, and what is made of them on one line, also where there is no such group: there a
+    count is 0, and what else is asked of rows is NULL."""
+    held: dict[str, tuple[str, exp.Expression]] = {}
+    outputs = []
+    for output in inner.expressions:
+        bare = output.unalias().unnest()
+
+        def of_group(node: exp.Expression, bare: exp.Expression = bare, name: str = name_of(output)) -> exp.Expression:
+            if not is_aggregate(node):
+                return node
+            own, _ = held.setdefault(text_of(node), (name if node is bare else f"{NUMBER}{len(held)}", node.copy()))
+            found = exp.Sum(this=_grouped(own))
+            is_count = isinstance(node.this if isinstance(node, exp.Filter) else node, COUNTS)
+            return exp.Coalesce(this=found, expressions=[exp.Literal.number(0)]) if is_count else found
+
+        outputs.append(output_of(bare.transform(of_group, copy=False), name_of(output)))
+    return [output_of(node, own) for own, node in held.values()], outputs
+
+
+def _grouped(name: str) -> exp.Column:
+    return exp.column(exp.to_identifier(name, quoted=True), table=GROUPED)
 
 
 def _place(node: exp.Expression, outputs: Sequence[exp.Expression]) -> int | None:
